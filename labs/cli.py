@@ -329,7 +329,7 @@ def _update(args):
     option("--name", help="your name or number, for the first page (default: none)"),
     option("--machine", help="the machine's name, for the first page (default: none)"),
     option("--runs", metavar="DIR", help="folder of the runs (default: $LABS_RUNS, else runs beside the notebooks)"),
-    option("--appendix", metavar="FILE", help="Markdown to add at the end, as docs/students/standstill.md (default: none)"),
+    option("--appendix", metavar="FILE", help="Markdown to add at the end: yours, or a page of docs/ (default: none)"),
     option("--out", default="report", help="folder of the three files (default: report)"),
     JSON,
 )

