@@ -159,6 +159,7 @@ class Report(ReportPart):
     runs: list[ReportRun]
     findings: list[ReportFinding]
     missing: list[str]
+    appendix: str | None = None  # Markdown that the student adds
 
 
 def schema():
