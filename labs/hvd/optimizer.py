@@ -82,7 +82,7 @@ def averages(optimizer):
 
 
 class _EveryStep:
-    number = 0  # of several in one model (callbacks.check): their gradients must not be taken for each other's
+    number = 0  # of several in one model (check.check): their gradients must not be taken for each other's
     met = False  # whether the ranks have been compared
 
     def apply(self, grads, trainable_variables=None):
