@@ -6,7 +6,8 @@ callbacks fail. Here are the same names, made for Keras 3 on TensorFlow. What ha
 
 optimizer    DistributedOptimizer
 callbacks    broadcast at the start, averaged metrics
-check        what `fit` must be, so that all ranks train one network; check.toml has what it says
+check        what `fit` must be, so that all ranks train one network
+says.toml    what these refuse, in words
 collectives  allreduce, grouped_allreduce, reducescatter, allgather, broadcast
 """
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from horovod import tensorflow as horovod
 
 from labs import compat, ranks
-from labs.hvd.check import check, fit_callbacks, optimizers
+from labs.hvd.check import SAYS, check, fit_callbacks, optimizers
 from labs.hvd.optimizer import HorovodError
 
 PATIENCE = 30.0  # seconds for the others, where a rank leaves an epoch before its last step
@@ -110,11 +110,8 @@ class BroadcastGlobalVariablesCallback(_Callback):
         early = self.measured is None and horovod.size() > 1 and self._done < self.params["steps"]
         super()._end_of_training()
         if early and not _all_come():
-            raise ranks.RankError(
-                f"Rank {horovod.rank()} has left epoch {self._epoch + 1} after step {self._done} of "
-                f"{self.params['steps']}, and the others wait for its gradients: its data have ended, or a callback "
-                "has stopped it. Give all ranks equally many batches, and stop all of them at the same step."
-            )
+            done, steps = self._done, self.params["steps"]
+            _refuse("left_early", rank=horovod.rank(), epoch=self._epoch + 1, done=done, steps=steps)
 
     def _left(self):
         """What an epoch has left behind, which must be the same on all ranks."""
@@ -130,24 +127,14 @@ class BroadcastGlobalVariablesCallback(_Callback):
         ended = [rank for rank, other in enumerate(by_rank) if other["epoch"] is None]
         if 0 < len(ended) < len(by_rank):
             goes_on = next(rank for rank in range(len(by_rank)) if rank not in ended)
-            raise ranks.RankError(
-                f"Rank {ended[0]} has ended its training after epoch {by_rank[ended[0]]['before']['epoch']}, and rank "
-                f"{goes_on} goes on, and would wait for it for ever. What stops a training, such as EarlyStopping, "
-                "must decide alike on all ranks: give it to all of them, after MetricAverageCallback."
-            )
+            _refuse("ended", rank=ended[0], epoch=by_rank[ended[0]]["before"]["epoch"], other=goes_on)
         if pair := ranks.differ([other["epoch"] for other in by_rank]):
-            raise ranks.RankError(
-                f"Rank 0 begins epoch {by_rank[0]['epoch']} and rank {pair[0]} epoch {pair[1]}: they would not train "
-                "equally long. Give `fit` the same initial_epoch on all ranks."
-            )
+            _refuse("other_epoch", first=by_rank[0]["epoch"], rank=pair[0], epoch=pair[1])
         last = before["epoch"]
         _same_samples([other["before"]["samples"] for other in by_rank], f"in epoch {last}")
         if pair := ranks.differ([other["rates"] for other in by_rank]):
-            raise ranks.RankError(
-                f"The learning rate of rank 0 is {by_rank[0]['rates']} and of rank {pair[0]} {pair[1]}, "
-                f"{f'before epoch {epoch}' if epoch else f'after epoch {last}'}: equal gradients then make different "
-                "networks. Whatever sets it must run on all ranks, and after MetricAverageCallback if it uses a metric."
-            )
+            when = f"before epoch {epoch}" if epoch else f"after epoch {last}"
+            _refuse("other_rate", first=by_rank[0]["rates"], rank=pair[0], rate=pair[1], when=when)
         weights = [other["before"]["weights"] for other in by_rank]
         ranks.equal(self.model.trainable_weights, weights, f"after epoch {last}")
 
@@ -198,13 +185,15 @@ def _measured(model):
     return found
 
 
+def _refuse(name, **gaps):
+    """Raise the RankError that says.toml has under this name."""
+    raise ranks.RankError(SAYS[name].format(**gaps))
+
+
 def _same_samples(samples, when):
     """Raise RankError unless all ranks have trained on equally many samples."""
     if pair := ranks.differ(samples):
-        raise ranks.RankError(
-            f"Rank 0 has trained on {samples[0]} samples {when} and rank {pair[0]} on {pair[1]}: the mean of their "
-            "gradients is not that of the whole batch, for each rank counts the same. Give all ranks equal batches."
-        )
+        _refuse("other_samples", first=samples[0], when=when, rank=pair[0], samples=pair[1])
 
 
 def _same_metrics(by_rank, epoch):
@@ -212,17 +201,10 @@ def _same_metrics(by_rank, epoch):
     for rank, other in enumerate(by_rank):
         for key in sorted(by_rank[0]["metrics"].keys() ^ other["metrics"].keys()):
             has, lacks = (0, rank) if key in by_rank[0]["metrics"] else (rank, 0)
-            advice = "Give fit on every rank its shard of the validation data, and the same validation_freq."
-            raise ranks.RankError(
-                f"Rank {has} has measured {key} in epoch {epoch + 1} and rank {lacks} has not: there is no mean. "
-                + (advice if key.startswith("val_") else "Give all ranks the same metrics and callbacks.")
-            )
+            what = "validation" if key.startswith("val_") else "metric"
+            _refuse(f"lacks_{what}", has=has, key=key, epoch=epoch + 1, lacks=lacks)
     if (pair := ranks.differ([each["steps"] for each in by_rank])) and not by_rank[0]["measured"].get("val_loss"):
-        raise ranks.RankError(
-            f"Rank 0 has validated in {by_rank[0]['steps']} steps and rank {pair[0]} in {pair[1]}, with a test_step of "
-            "the model's own: the numbers of samples, by which the mean must be weighed, are not known. "
-            "Give all ranks equally many samples."
-        )
+        _refuse("other_validation", first=by_rank[0]["steps"], rank=pair[0], steps=pair[1])
 
 
 def _mean(values, samples):

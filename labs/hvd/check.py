@@ -12,7 +12,7 @@ from horovod import tensorflow as horovod
 from labs import compat, files, ranks
 from labs.hvd.optimizer import HOROVODS_OWN, HorovodError, averages
 
-SAYS = files.beside(__file__)
+SAYS = files.beside(__file__, "says.toml")
 # Attributes with the paths of those callbacks of Keras that several ranks cannot share. TensorBoard's files can.
 WRITES = {"ModelCheckpoint": "filepath", "BackupAndRestore": "backup_dir", "CSVLogger": "filename"}
 

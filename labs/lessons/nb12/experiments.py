@@ -45,7 +45,7 @@ class Measuring:
         self._over.set()
 
     def wait(self, show=True):
-        """{model: what `breakdown.measure` returns}, once all are done; an interrupt ends the waiting only. show: a bar.
+        """{model: what `breakdown.measure` returns}, once all are done; an interrupt ends the waiting. show: a bar.
 
         Raises what that raises.
         """
