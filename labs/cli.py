@@ -214,7 +214,7 @@ def _report(args):
     """The report on all tasks: report.pdf, report.json, and submission.zip to hand in."""
     from labs import report
 
-    made = report.make(args.out, start=args.folder, runs=args.runs, name=args.name, machine=args.machine)
+    made = report.make(args.out, start=args.folder, **_of(args, "runs name machine appendix"))
     if args.json:
         print(as_json(made.report.model_dump(mode="json")))
         return

@@ -159,6 +159,7 @@ class Report(Part):
     runs: list[Run]
     findings: list[Finding]
     missing: list[str]
+    appendix: str | None = None  # Markdown that the student adds
 
 
 def schema():
