@@ -2,6 +2,5 @@
 
 reduce      ring all-reduce chunk by chunk; what a ring and parameter servers cost
 memory      what a training step keeps on each device, and what sharding divides
-stragglers  what a barrier costs when workers are not equally fast
 given       what all of them demand of their arguments
 """
