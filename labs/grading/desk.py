@@ -297,8 +297,8 @@ class Desk:
             parts.append(f"<b>What the student says</b>{_pre(self.disputed[number][id].reason)}")
             if id not in self.graded.waits(number):
                 parts.append(f"<b>Answered</b> ({_text(own.replies[id])}){_pre(own.replies[id].text)}")
-        written = id if id in found["answers"] else self.rules.items[id][0] if id in self.rules.items else None
-        if written:
+        written = self.rules.question(id)
+        if id in found["answers"] or id in self.rules.items:
             said, code = "", found["answers"].get(written) or "(no answer is written)"
         else:
             judged = by_id(found["checks"]).get(id, {"state": "", "text": ""})
@@ -306,7 +306,7 @@ class Desk:
             state = f"In the sandbox: {judged['state']}" if judged.get("how") == "person" else judged["state"]
             said = f"{state}. {feedback.clean(judged['text'])}".strip(". ") or "not judged"
             said = f"<p>{_text(said)}</p>"
-        parts.append(f"<b>{_text(feedback.titled(written or id, self.rules))}</b>{said}{_pre(code)}")
+        parts.append(f"<b>{_text(feedback.titled(written, self.rules))}</b>{said}{_pre(code)}")
         return "".join(parts)
 
     def _evidence(self, number, id):
@@ -334,7 +334,7 @@ class Desk:
 
     def _about(self, id):
         """(id of the task that an item of the rubric, or a check, belongs to; the course's item, or None)."""
-        task = self.rules.items[id][0] if id in self.rules.items else id
+        task = self.rules.question(id)
         return task, tasks.items().get(task, (None, None))[1]
 
     def _draw_items(self, own):

@@ -5,7 +5,7 @@ import linecache
 from pathlib import Path
 
 from labs import files
-from labs.printed import printable, several
+from labs.printed import grouped, printable, several
 
 KINDS = ("allreduce", "allgather", "broadcast", "reducescatter", "alltoall", "barrier", "join", "init", "shutdown")
 HOROVOD = ("/horovod/", "/labs/hvd/", "/labs/ranks.py")  # parts of its files' paths
@@ -54,9 +54,7 @@ def _in_tensorflow(frames):
 
 def verdict(ranks):
     """Sentences: who waits in which collective for whom, and what those do that do not come."""
-    calls, lines = {}, []
-    for rank in ranks:
-        calls.setdefault(waits(rank), []).append(rank)
+    calls, lines = grouped((waits(rank), rank) for rank in ranks), []
     others, every = calls.pop(None, []), set(range(max(rank["size"] for rank in ranks)))
     for (kind, frames), there in calls.items():
         numbers = {rank["rank"] for rank in there}
