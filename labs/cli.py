@@ -227,7 +227,7 @@ def _report(args):
 
 @command("dispute")
 def _dispute(args):
-    """Says against the points of a question what you have to say; handed in with the next report, a person answers."""
+    """Disputes the points of a question. Your reason goes with the next report, and a person answers it."""
     from labs.checks import dispute
     from labs.report import course
 

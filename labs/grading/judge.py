@@ -105,7 +105,7 @@ class Talk:
         return wire.read(line)
 
     def ask(self, message):
-        """The answer to a message, which bears its number: what else is said meanwhile is none. Raises Gone."""
+        """The answer to a message, known by its number; whatever else comes meanwhile is ignored. Raises Gone."""
         self._asked += 1
         self.say(message | {"number": self._asked})
         while (answer := self.hear()).get("to") != self._asked:

@@ -30,7 +30,7 @@ def screen(name, ranks):
 
 
 def own(frames):
-    """Of frames, the innermost first, those of the student's files, or the outermost where there are none of these."""
+    """The frames, innermost first, that lie in the student's files; without such frames, the outermost one."""
     return [frame for frame in frames if frame[0][:1] != "<" and not files.installed(frame[0])] or frames[-1:]
 
 
