@@ -10,8 +10,8 @@ import tensorflow as tf
 from horovod import tensorflow as horovod
 
 from labs import compat, ranks
-from labs.hvd.check import SAYS, check, fit_callbacks, optimizers
-from labs.hvd.optimizer import HorovodError
+from labs.hvd.check import check, fit_callbacks, optimizers
+from labs.hvd.optimizer import SAYS, HorovodError
 
 PATIENCE = 30.0  # seconds for the others, where a rank leaves an epoch before its last step
 

@@ -9,10 +9,9 @@ import warnings
 import keras
 from horovod import tensorflow as horovod
 
-from labs import compat, files, ranks
-from labs.hvd.optimizer import HOROVODS_OWN, HorovodError, averages
+from labs import compat, ranks
+from labs.hvd.optimizer import SAYS, HorovodError, averages
 
-SAYS = files.beside(__file__, "says.toml")
 # Attributes with the paths of those callbacks of Keras that several ranks cannot share. TensorBoard's files can.
 WRITES = {"ModelCheckpoint": "filepath", "BackupAndRestore": "backup_dir", "CSVLogger": "filename"}
 
@@ -73,7 +72,7 @@ def _problem(model, params):
     """Why this rank's model cannot be trained with others, or None."""
     for where, optimizer in optimizers(model):
         if compat.wrapped_by_horovod(optimizer):
-            return HOROVODS_OWN
+            return SAYS["horovods_own"]
         if averages(getattr(optimizer, "inner_optimizer", None)) and not averages(optimizer):
             return SAYS["scaled"]
         if not averages(optimizer):
