@@ -152,11 +152,11 @@ kernel: setup ## Register the environment as the Jupyter kernel "labs", for a si
 
 cluster: setup ## Start a small SLURM on this machine to practise on, and say how to use it; needs root and Debian's SLURM
 	@$(ACTIVATE)
-	python -m labs.cluster start $(ARGS)
+	python -m setup.cluster start $(ARGS)
 
 cluster-stop: setup ## Stop it, with its jobs
 	@$(ACTIVATE)
-	python -m labs.cluster stop $(ARGS)
+	python -m setup.cluster stop $(ARGS)
 
 cluster-test: setup ## Run the tests that submit the scripts to such a SLURM, and nothing else
 	@$(ACTIVATE)

@@ -10,8 +10,8 @@ import pytest
 from waiting import until
 
 from labs import jobs as labs_jobs
-from labs.cluster.practice import ROOT
 from labs.results import collect, record
+from setup.cluster.practice import ROOT
 
 from .submitted import Job, end_soon
 
