@@ -89,7 +89,7 @@ def as_rest(app, what, name, thing, options, lines):
     """A docstring as reStructuredText: columns of names become a list, other indented lines stay as they are."""
     made = []
     for line in lines:
-        line = re.sub(r"(?<![`\w])(\*+|\|)(?=\w)|(?<=\w)(\*\*|_)(?!\w)", lambda found: "\\" + found[0], line)
+        line = re.sub(r"`[^`]*`|([*|]|(?<=\w)_(?!\w))", lambda found: "\\" + found[0] if found[1] else found[0], line)
         column = re.fullmatch(r"\s*(\S.*?) {3,}(\S.*)", line)
         if column:
             made += [*([""] if made and not made[-1].startswith("    ") else []), f"``{column[1]}``", f"    {column[2]}"]
