@@ -23,11 +23,13 @@ html_theme = "sphinx_book_theme"
 html_theme_options = {
     "use_download_button": False,
     "use_fullscreen_button": False,
+    "navbar_persistent": [],  # the search stands at the side
     "show_navbar_depth": 1,
     "show_toc_level": 2,
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+html_context = {"default_mode": "auto"}
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_js_files = [("positions.js", {"defer": "defer"})]
