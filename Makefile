@@ -4,7 +4,7 @@
 .SHELLFLAGS := -ec
 .DEFAULT_GOAL := help
 .PHONY: help lab setup horovod kernel cluster cluster-stop cluster-test browser-test test test-quick test-more test-full facts \
-  test-versions notebooks check format student benchmarks clean
+  test-versions notebooks check format student benchmarks site clean
 
 # A home folder that cannot be written, as on some compute nodes: one in the course's folder takes its place.
 ifneq ($(shell [ -w "$$HOME" ] && echo yes),yes)
@@ -250,6 +250,11 @@ student: setup ## Write the tree that students get, without solutions, to build/
 	@$(ACTIVATE)
 	rm -rf build/student
 	labs build --student build/student
+
+site: setup ## Write the course as web pages to build/site, an edition for students and one for instructors
+	@$(ACTIVATE)
+	$(if $(COMPLETE),,uv sync --quiet --locked --inexact --group site)
+	labs build --web build/site
 
 benchmarks: setup ## Run the benchmarks behind docs/measured.md
 	@$(ACTIVATE)

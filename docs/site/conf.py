@@ -1,4 +1,4 @@
-"""How Sphinx builds the course's site. `labs.author.site` collects the pages of an edition, and starts Sphinx with -t."""
+"""How Sphinx builds the course's site. labs.author.web collects the pages of an edition and starts Sphinx."""
 
 import json
 import re
@@ -11,8 +11,10 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(ROOT)]
 
 import positions
+from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
+from labs.author import students
 from labs.checks import tasks
 
 edition = "instructors" if tags.has("instructors") else "students"  # noqa: F821  (given by Sphinx)
@@ -48,19 +50,69 @@ default_role = "code"
 html_math_renderer = "mathml"  # what browsers draw themselves: nothing is fetched
 
 
+# ---- pages of the code, and the lists at the side -----------------------------------------------------
+
+ROOM = "# {0}\n\n```{{eval-rst}}\n.. automodule:: {0}\n   :members:\n   :imported-members:\n```\n"
+FILES = {
+    "Scripts of the solutions": ("solutions/scripts/*.py", "solutions/slurm/*.sh"),
+    "Sites and machines": ("slurm/sites/*.toml", "labs/machines/*.toml"),
+}
+PARTS = {
+    "Notebooks": ("notebooks/",),
+    "For students": ("docs/students/", "docs/measured", "docs/not_run"),
+    "For instructors": ("docs/instructors/", "CONTRIBUTING", "files/"),
+    "The code": ("rooms/",),
+}
+
+
+def add_pages(app):
+    """Pages of the rooms' doors and, for instructors, of scripts and the files of the sites; then all in the lists."""
+    made, pages = {}, Path(app.srcdir)
+    for path in [ROOT / "labs/__init__.py", *sorted(ROOT.glob("labs/*/__init__.py"))]:
+        name = path.parent.relative_to(ROOT).as_posix()
+        if edition == "instructors" or f"{name}/" not in students.KEPT_BACK:
+            made[f"rooms/{path.parent.name}.md"] = ROOM.format(name.replace("/", "."))
+    for title, patterns in FILES.items() if edition == "instructors" else ():
+        listed = sorted(path for pattern in patterns for path in ROOT.glob(pattern))
+        kinds = {".py": "python", ".sh": "bash", ".toml": "toml"}
+        made[f"files/{title.partition(' ')[0].lower()}.md"] = f"# {title}\n" + "".join(
+            f"\n## {path.relative_to(ROOT)}\n\n~~~~{kinds[path.suffix]}\n{path.read_text(encoding='utf-8')}\n~~~~\n"
+            for path in listed
+        )
+    for name, text in made.items():
+        (pages / name).parent.mkdir(exist_ok=True)
+        (pages / name).write_text(text, encoding="utf-8")
+    every = sorted(p.relative_to(pages).as_posix() for end in ("md", "ipynb") for p in pages.rglob(f"*.{end}"))
+    lists = ""
+    for title, start in PARTS.items():
+        listed = sorted((name for name in every if name.startswith(start)), key=lambda name: name != "rooms/labs.md")
+        if listed:
+            lists += f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n" + "\n".join(listed) + "\n```\n"
+    with open(pages / "index.md", "a", encoding="utf-8") as index:
+        index.write(lists)
+
+
 # ---- notebooks ----------------------------------------------------------------------------------------
 
 NOTE = {
-    "students": "This is the notebook as you get it. Its figures and tables come from one run of the solutions. Whatever "
-    "would give an answer away is left out: you will see it when you run the notebook yourself.",
+    "students": "This is the notebook as you get it. Its figures and tables come from one run of the solutions. "
+    "Whatever would give an answer away is left out: you will see it when you run the notebook yourself.",
     "instructors": "This is the solution, as it was executed on 2 cores without a GPU.",
 }
 
 
 def read_notebook(app, name, source):
     """Positions of widgets, links between notebooks, and a note about the outputs, in the text of a notebook."""
+
+    def linked(text):
+        def link(found):
+            return f"[{found[0]}](/notebooks/{found[1]}.ipynb)" if f"notebooks/{found[1]}" in known else found[0]
+
+        return re.sub(r"(?<!\[)`(\d\d[a-z]?_\w+)`", link, text)
+
+    known = app.env.found_docs
     if not name.startswith("notebooks/"):
-        source[0] = linked(source[0], "notebooks/")
+        source[0] = linked(source[0])
         return
     page = json.loads(source[0])
     code = [cell for cell in page["cells"] if cell["cell_type"] == "code"]
@@ -69,19 +121,11 @@ def read_notebook(app, name, source):
         code[index]["outputs"][-1]["data"] = {"text/html": drawn}
     for number, cell in enumerate(page["cells"]):
         if cell["cell_type"] == "markdown":
-            text = linked("".join(cell["source"]), "")
-            cell["source"] = text if number else re.sub(r"(\A# .*\n)", rf"\1\n:::{{note}}\n{NOTE[edition]}\n:::\n", text)
+            text = linked("".join(cell["source"]))
+            cell["source"] = (
+                text if number else re.sub(r"(\A# .*\n)", rf"\1\n:::{{note}}\n{NOTE[edition]}\n:::\n", text)
+            )
     source[0] = json.dumps(page)
-
-
-def linked(text, folder):
-    """The text with names of notebooks as links."""
-    known = {lesson.notebook for lesson in tasks.lessons().values()}
-    return re.sub(
-        r"(?<!\[)`(\d\d[a-z]?_\w+)`",
-        lambda found: f"[{found[0]}](/notebooks/{found[1]}.ipynb)" if found[1] in known else found[0],
-        text,
-    )
 
 
 # ---- docstrings of the code ---------------------------------------------------------------------------
@@ -92,9 +136,13 @@ def as_rest(app, what, name, thing, options, lines):
     made = []
     for line in lines:
         line = re.sub(r"`[^`]*`|([*|]|(?<=\w)_(?!\w))", lambda found: "\\" + found[0] if found[1] else found[0], line)
-        column = re.fullmatch(r"\s*(\S.*?) {3,}(\S.*)", line)
+        column = re.fullmatch(r"\s*(\S.*?) {2,}(\S.*)", line)
         if column:
-            made += [*([""] if made and not made[-1].startswith("    ") else []), f"``{column[1]}``", f"    {column[2]}"]
+            made += [
+                *([""] if made and not made[-1].startswith("    ") else []),
+                f"``{column[1]}``",
+                f"    {column[2]}",
+            ]
         elif line.startswith("    "):
             made += ["| " + line.strip()] if made and made[-1][:2] == "| " else ["", "| " + line.strip()]
         else:
@@ -114,15 +162,11 @@ def of_the_room(app, what, name, thing, skip, options):
 def as_mathml(writer, node):
     block = type(node).__name__ == "math_block"
     writer.body.append(tex2mathml(node.astext().replace(r"\dots", r"\ldots"), as_block=block))
-    from docutils.nodes import SkipNode
-
-    raise SkipNode
+    raise nodes.SkipNode
 
 
 def captions(app, tree, name):
     """A table without a caption gets that of its section's heading, for those who hear the page."""
-    from docutils import nodes
-
     for number, table in enumerate(tree.findall(nodes.table), 1):
         table["ids"] = table["ids"] or [f"table-{number}"]
         heading = table
@@ -155,6 +199,7 @@ def learning_resource(app, name, template, context, tree):
 
 def setup(app):
     app.add_html_math_renderer("mathml", (as_mathml, None), (as_mathml, None))
+    app.connect("config-inited", lambda app, config: add_pages(app))
     app.connect("source-read", read_notebook)
     app.connect("autodoc-process-docstring", as_rest)
     app.connect("autodoc-skip-member", of_the_room)

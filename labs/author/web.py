@@ -1,9 +1,9 @@
 """The course as a site, made by `make site`: pages from README.md, docs/ and the notebooks, in two editions.
 
-    students       the notebooks with blanks, with those outputs of the solutions that give no answer away; docs/students
+    students       the notebooks with blanks, with outputs that give no answer away; docs/students
     instructors    the executed solutions, all of docs/, scripts, and the files of the sites
 
-Sphinx builds them as docs/site/conf.py says. No cell is executed; pictures of widgets are drawn anew (positions).
+Sphinx builds them as docs/site/conf.py says, which adds pages of the code. No cell is executed.
 """
 
 import ast
@@ -29,17 +29,6 @@ _ASKS = {"check", "predict", "outcome", "reflect", "answered"}  # what a call of
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 _TAG = re.compile(r"<(?:br|/p|/tr|/td|/th|/li)[^>]*>")
 _PREDICT = "Predict first, then open this: what a run of the solutions showed"
-_ROOM = "# {0}\n\n```{{eval-rst}}\n.. automodule:: {0}\n   :members:\n   :imported-members:\n```\n"
-_SHOWN = {
-    "Scripts of the solutions": ("solutions/scripts/*.py", "solutions/slurm/*.sh"),
-    "Sites and machines": ("slurm/sites/*.toml", "labs/machines/*.toml"),
-}
-_PARTS = {
-    "Notebooks": ("notebooks/",),
-    "For students": ("docs/students/", "docs/measured", "docs/not_run"),
-    "For instructors": ("docs/instructors/", "CONTRIBUTING", "files/"),
-    "The code": ("rooms/",),
-}
 
 
 def build(root, out, editions=EDITIONS, keeps=None):
@@ -70,7 +59,9 @@ def pages(root, edition, keeps=None, every=None):
     BuildError, as for a solution that was not executed as it stands.
     """
     root, teaching, made = Path(root).resolve(), edition == "instructors", {}
-    every = {name: pair for name, pair in (every or pairs(root)).items() if not keeps or keeps(f"notebooks/{name}.ipynb")}
+    every = {
+        name: pair for name, pair in (every or pairs(root)).items() if not keeps or keeps(f"notebooks/{name}.ipynb")
+    }
     secret = {} if teaching else hidden.secrets(root) | criteria()
     for name, (solution, student) in every.items():
         ran = outputs(root, name, solution)
@@ -87,8 +78,7 @@ def pages(root, edition, keeps=None, every=None):
             target = (root / name).parent.joinpath(link).resolve()
             if target.is_file() and target.suffix != ".md":
                 made[label_of(root, target)] = target.read_bytes()
-    made |= _code(root, teaching)
-    made["index.md"] = made.pop("README.md") + _contents(made)
+    made["index.md"] = made.pop("README.md")
     return made
 
 
@@ -129,31 +119,6 @@ def _page(notebook, kept, seen):
     return as_text(page)
 
 
-def _code(root, teaching):
-    """Pages of the rooms' doors and, for instructors, of the scripts and the files of the sites."""
-    doors = [label_of(root, path.parent) for path in sorted((root / "labs").glob("*/__init__.py"))]
-    doors = [door for door in doors if teaching or f"{door}/" not in students.KEPT_BACK]
-    made = {f"rooms/{name[5:] or 'labs'}.md": _ROOM.format(name.replace("/", ".")) for name in ("labs", *doors)}
-    for title, paths in _SHOWN.items() if teaching else ():
-        found = sorted(path for pattern in paths for path in root.glob(pattern))
-        shown = {label_of(root, path): path.read_text(encoding="utf-8") for path in found}
-        made[f"files/{title.partition(' ')[0].lower()}.md"] = f"# {title}\n" + "".join(
-            f"\n## {name}\n\n~~~~{'python' if name.endswith('.py') else 'bash' if name.endswith('.sh') else 'toml'}\n{text}\n~~~~\n"
-            for name, text in shown.items()
-        )
-    return made
-
-
-def _contents(names):
-    """The lists of pages that the side of each page shows, of the names of all."""
-    found = ""
-    for title, start in _PARTS.items():
-        listed = sorted(name for name in names if name.startswith(start) and name.endswith((".md", ".ipynb")))
-        if listed:
-            found += f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n" + "\n".join(listed) + "\n```\n"
-    return found
-
-
 def shown(solution, student):
     """{id of a code cell: whether its outputs stand open} of those outputs that students may see.
 
@@ -165,7 +130,13 @@ def shown(solution, student):
     told = {call for tree in trees for call in _calls(tree, {"outcome"})}
     telling = {name for call in told for part in (*call.args[1:], *call.keywords) for name in _names(part)}
     telling -= {alias.asname or alias.name for tree in trees for node in _of(tree, _IMPORTS) for alias in node.names}
-    secret = {alias.name for tree in trees for node in _of(tree, ast.ImportFrom) for alias in node.names if alias.name == "report"}
+    secret = {
+        alias.name
+        for tree in trees
+        for node in _of(tree, ast.ImportFrom)
+        for alias in node.names
+        if alias.name == "report"
+    }
     waiting, predicted, found = set(), False, {}
     for (full, seen), tree in zip(cells, trees, strict=True):
         waiting |= {ast.dump(call.args[0]) for call in _calls(tree, {"predict"})}
