@@ -36,6 +36,7 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_js_files = [("positions.js", {"defer": "defer"})]
 templates_path = ["templates"]
+html_show_search_summary = False  # it would fetch pages, which a browser refuses to those of a folder
 html_copy_source = html_show_sourcelink = html_show_copyright = html_show_sphinx = False
 
 extensions = ["myst_nb", "sphinx.ext.autodoc"]
