@@ -54,7 +54,10 @@ setup: $(if $(COMPLETE),,$(STAMP)) ## Install or update the environment, and not
 $(STAMP): pyproject.toml uv.lock $(wildcard setup/horovod/*.* setup/horovod/patches/*)
 	@say() { printf '%s\n' "$$*"; }
 	$(if $(filter-out own,$(LACKS)),say "The active environment is left alone ($(LACKS)): the set-up makes $(OWN) instead.")
-	say "Set-up. The first one downloads about $(SIZE) and compiles Horovod, 3 minutes on 2 cores."
+	say "Set-up. The first one, on 2 cores:"
+	say "  packages: downloads about $(SIZE), one to five minutes"
+	say "  Horovod:  compiled, about 3 minutes"
+	say "Later starts take a few seconds."
 	find_uv() {
 	  for uv in uv .tools/bin/uv "$$HOME/.local/bin/uv"; do
 	    version=$$("$$uv" --version 2>/dev/null | cut -d ' ' -f 2)
@@ -80,7 +83,9 @@ $(STAMP): pyproject.toml uv.lock $(wildcard setup/horovod/*.* setup/horovod/patc
 	logged() { { "$$@" 2>&1 && rm -f build/failed || touch build/failed; } | tee "$(LOG)"; [ ! -e build/failed ]; }
 	compiler() { command -v "$${CXX:-c++}" || command -v g++ || command -v clang++; } >/dev/null
 	( seconds=0; while sleep 30 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do
-	    seconds=$$((seconds + 30)); say "    working, $$seconds s (packages one to five minutes, Horovod about three)"; done ) & clock=$$!
+	    seconds=$$((seconds + 30)) left=$$(((480 - seconds + 59) / 60))
+	    if [ "$$left" -gt 0 ]; then left="up to $$left minutes left"; else left="longer than usual, see above for what is done"; fi
+	    say "    working, $$seconds s: $$left"; done ) & clock=$$!
 	trap 'kill $$clock 2>/dev/null || true' EXIT
 	missing= synced=
 	$(HOROVOD)

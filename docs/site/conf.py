@@ -120,7 +120,14 @@ def read_notebook(app, name, source):
     wanted = {index for index, cell in enumerate(code) if cell["outputs"]}
     for index, drawn in positions.of(["".join(cell["source"]) for cell in code], wanted).items():
         code[index]["outputs"][-1]["data"] = {"text/html": drawn}
+    heading = ""
     for number, cell in enumerate(page["cells"]):
+        if cell["cell_type"] == "markdown":
+            heading = ([heading] + re.findall(r"(?m)^#+ (.+)$", "".join(cell["source"])))[-1]
+        for output in cell.get("outputs", ()):
+            for kind, text in output.get("data", {}).items():
+                if kind == "text/html":
+                    output["data"][kind] = "".join(text).replace("<table>", f"<table><caption>{heading}</caption>")
         if cell["cell_type"] == "markdown":
             text = linked("".join(cell["source"]))
             cell["source"] = (
