@@ -1,5 +1,6 @@
 """How Sphinx builds the course's site. labs.author.web collects the pages of an edition and starts Sphinx."""
 
+import html
 import json
 import re
 import sys
@@ -123,7 +124,8 @@ def read_notebook(app, name, source):
     heading = ""
     for number, cell in enumerate(page["cells"]):
         if cell["cell_type"] == "markdown":
-            heading = ([heading] + re.findall(r"(?m)^#+ (.+)$", "".join(cell["source"])))[-1]
+            found = re.findall(r"(?m)^#+ (.+)$", "".join(cell["source"]))
+            heading = html.escape(found[-1].replace("`", "")) if found else heading
         for output in cell.get("outputs", ()):
             for kind, text in output.get("data", {}).items():
                 if kind == "text/html":
