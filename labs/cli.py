@@ -87,7 +87,9 @@ def _doctor(args):
     "study",
     option("--models", nargs="+", metavar="MODEL", help="default: the preset's"),
     option("--workers", nargs="+", type=int, metavar="N", help="default: the preset's"),
-    option("--strategy", default="mirrored", choices=("single", "mirrored", "horovod", "jax"), help="default: mirrored"),
+    option(
+        "--strategy", default="mirrored", choices=("single", "mirrored", "horovod", "jax"), help="default: mirrored"
+    ),
     option("--launcher", help="of Horovod's ranks, with its options: horovodrun, mpiexec, or in a batch script srun"),
     option("--preset", help="test, laptop or course (default: $LABS_PRESET, else by what is here)"),
     option("--repeats", type=int, help="trainings per configuration"),

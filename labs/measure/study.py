@@ -35,7 +35,11 @@ def configuration(plan, model, workers, strategy, seed=0):
 def reusable(path, wanted):
     """The record in `path` if it is a finished one of the configuration `wanted`, made with these versions, or None."""
     found = _finished(path)
-    return found if found and found.configuration.fulfils(wanted) and found.versions == devices.versions(wanted.strategy) else None
+    return (
+        found
+        if found and found.configuration.fulfils(wanted) and found.versions == devices.versions(wanted.strategy)
+        else None
+    )
 
 
 def pairs(workers):
