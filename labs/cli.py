@@ -331,6 +331,7 @@ def _update(args):
     option("--name", help="your name or number, for the first page (default: none)"),
     option("--machine", help="the machine's name, for the first page (default: none)"),
     option("--runs", metavar="DIR", help="folder of the runs (default: $LABS_RUNS, else runs beside the notebooks)"),
+    option("--appendix", metavar="FILE", help="Markdown to add at the end: yours, or a page of docs/ (default: none)"),
     option("--out", default="report", help="folder of the three files (default: report)"),
     JSON,
 )
@@ -338,7 +339,7 @@ def _report(args):
     """The report on all tasks: report.pdf, report.json, and submission.zip to hand in."""
     from labs import report
 
-    made = report.make(args.out, start=args.folder, runs=args.runs, name=args.name, machine=args.machine)
+    made = report.make(args.out, start=args.folder, **_of(args, "runs name machine appendix"))
     if args.json:
         print(as_json(made.report.model_dump(mode="json")))
         return

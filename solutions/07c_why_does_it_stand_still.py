@@ -382,7 +382,8 @@ check("07.47", happened)
 # | exit code 0, wrong numbers | compare with one process | collectives of one kind, paired in another order | a fixed order, names inside of a `tf.function` |
 # | nothing starts | the `.err` of the launcher | unknown host, used port | let `srun` start the ranks, another port |
 #
-# You find this table again in `docs/students/standstill.md`, together with what each job did under each launcher.
+# You find this table again in `docs/students/standstill.md`, together with what each job did under each launcher. To
+# have it in your report, add `--appendix docs/students/standstill.md` to `labs report`.
 #
 # ## Summary
 #

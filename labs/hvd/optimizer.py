@@ -5,12 +5,7 @@ import tensorflow as tf
 from horovod import tensorflow as horovod
 
 from labs import compat, ranks
-from labs.errors import LabsError
-
-
-class HorovodError(LabsError):
-    """Horovod would fail, hang or train something else than is meant; the message says why and what to do."""
-
+from labs.errors import HorovodError
 
 HOROVODS_OWN = (
     "This optimizer was wrapped by Horovod's own DistributedOptimizer, which averages nothing on Keras 3: every rank "

@@ -193,12 +193,13 @@ def steps(*runs):
     turns = all(run.rounds for run in runs)
     times.axvspan(0, 1, color="0.92", lw=0, label="warm-up")
     times.set(xlabel=f"{'round' if turns else 'epoch'} (from 0)", ylabel="seconds of a step", title="every step")
-    shares.set(xlabel="seconds of a step", ylabel="share that took this long or less", ylim=(0, 1.02))
+    shares.set(xlabel="seconds of a step, or less", ylabel="share of the steps", ylim=(0, 1.02))
     shares.set_title("distribution of the steady steps")
     _logarithmic(times, "y")
     _logarithmic(shares, "x")
-    times.legend(fontsize=8)
-    figure.legend(*shares.get_legend_handles_labels(), fontsize=9, loc="outside lower left")
+    for axis in (times, shares):  # below the axis, where a legend covers no point
+        axis.legend(fontsize=9, loc="upper left", bbox_to_anchor=(0, -0.22))
+    figure.set_figheight(2.9 + 0.2 * max(len(axis.get_legend().texts) for axis in (times, shares)))
     note = (
         "the dashed curve is computed from the steps of 1 worker"
         if any("slowest" in text for text in sentences)

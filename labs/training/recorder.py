@@ -20,7 +20,7 @@ import keras
 from labs import devices, files, ranks, stacks, waiting
 from labs.errors import LabsError
 from labs.results import record as records
-from labs.results.record import Configuration, Epoch, Record
+from labs.results.record import Configuration, Record, RecordedEpoch
 from labs.training import mirrored, observed, sampler
 from labs.training.arguments import check
 
@@ -203,7 +203,7 @@ class Recorder(keras.callbacks.Callback):
             record.observed.setdefault("parameters", self.model.count_params())
         images = self._images or self._consumed() or record.steps * record.configuration.global_batch
         images = min(record.dataset_images, images)  # where nobody sharded, each image was seen by all
-        record.epochs.append(Epoch(**done, images=images, step_seconds=self._steps, metrics=metrics))
+        record.epochs.append(RecordedEpoch(**done, images=images, step_seconds=self._steps, metrics=metrics))
         if self.rank:
             return
         try:
