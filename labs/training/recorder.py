@@ -29,7 +29,7 @@ class Recorder(keras.callbacks.Callback):
     """Times every step of `fit` and keeps `path`, runs/<name>.json, up to date. record: what has been recorded so far.
 
     args: parsed command line (see `arguments`; also `epochs` and `batch_size`, the global batch)
-    model: name of the network; strategy: "single", "mirrored" or "horovod"; workers: how many take part
+    model: name of the network; strategy: "single", "mirrored", "horovod" or "jax"; workers: how many take part
     images: number of images in the data set; learning_rate: the rate in use (after scaling)
 
     Where trainings take turns (labs.jobs.turns), an epoch begins when it is this one's turn.
@@ -75,7 +75,7 @@ class Recorder(keras.callbacks.Callback):
             oversubscribed=devices.oversubscribed(workers),
             epochs=[],
             machine=devices.machine(),
-            versions=devices.versions(),
+            versions=devices.versions(strategy),
             command=_command(),
             script_sha256=_script_sha256(),
             started=_now(),
