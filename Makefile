@@ -3,8 +3,8 @@
 .ONESHELL:
 .SHELLFLAGS := -ec
 .DEFAULT_GOAL := help
-.PHONY: help lab setup horovod kernel cluster cluster-stop cluster-test browser-test test test-quick test-more test-full facts \
-  test-versions notebooks check format student benchmarks clean
+.PHONY: help lab setup horovod jax missing kernel cluster cluster-stop cluster-test browser-test test test-quick test-more test-full facts \
+  test-versions notebooks check format student benchmarks site clean
 
 # A home folder that cannot be written, as on some compute nodes: one in the course's folder takes its place.
 ifneq ($(shell [ -w "$$HOME" ] && echo yes),yes)
@@ -25,6 +25,8 @@ ENV := $(if $(COMPLETE),$(ACTIVE),$(OWN))
 BIN := $(if $(filter /%,$(ENV)),,$(CURDIR)/)$(ENV)/bin
 STAMP := $(OWN)/.synced
 LOG := build/horovod.log
+# JAX=1 adds JAX, for the CPU; where it is installed, every later set-up keeps it.
+HAS_JAX := $(wildcard $(OWN)/lib/python*/site-packages/jax/version.py)
 UV_MIN := $(shell sed -n 's/^required-version = ">=\([0-9.]*\).*/\1/p' pyproject.toml)
 
 # The environment's programs first; `uv run` takes the environment as it is and never changes or downloads anything.
@@ -47,14 +49,18 @@ lab: setup ## Open JupyterLab at the first notebook, after the set-up; options: 
 	exec jupyter lab --ServerApp.root_dir="$(CURDIR)" $(if $(filter 0,$(shell id -u)),--allow-root) \
 	  $(ARGS) $(wildcard notebooks/00_start_here.ipynb)
 
-setup: $(if $(COMPLETE),,$(STAMP)) ## Install or update the environment, and nothing else; make setup GPU=1: for NVIDIA GPUs
+setup: $(if $(COMPLETE),,$(STAMP)) ## Install or update the environment, and nothing else; make setup GPU=1: for NVIDIA GPUs; JAX=1: with JAX
 	@$(if $(COMPLETE),echo "The active environment has all that the course needs: nothing is installed.",cat "$(STAMP)")
 
 # The stamp is empty, or holds the line that says why Horovod is missing; it is shown at every start.
-$(STAMP): pyproject.toml uv.lock $(wildcard setup/horovod/*.* setup/horovod/patches/*)
+$(STAMP): pyproject.toml uv.lock $(wildcard setup/horovod/*.* setup/horovod/patches/*) \
+  $(if $(HAS_JAX),,$(if $(filter 1,$(JAX)),missing))
 	@say() { printf '%s\n' "$$*"; }
 	$(if $(filter-out own,$(LACKS)),say "The active environment is left alone ($(LACKS)): the set-up makes $(OWN) instead.")
-	say "Set-up. The first one downloads about $(SIZE) and compiles Horovod, 3 minutes on 2 cores."
+	say "Set-up. The first one, on 2 cores:"
+	say "  packages: downloads about $(SIZE), one to five minutes"
+	say "  Horovod:  compiled, about 3 minutes"
+	say "Later starts take a few seconds."
 	find_uv() {
 	  for uv in uv .tools/bin/uv "$$HOME/.local/bin/uv"; do
 	    version=$$("$$uv" --version 2>/dev/null | cut -d ' ' -f 2)
@@ -76,11 +82,13 @@ $(STAMP): pyproject.toml uv.lock $(wildcard setup/horovod/*.* setup/horovod/patc
 	fi
 	mkdir -p build
 	export UV_PROJECT_ENVIRONMENT="$(OWN)" UV_COMPILE_BYTECODE="$${UV_COMPILE_BYTECODE:-1}"  # or each first import compiles
-	sync() { "$$uv" sync --locked $(GROUPS) "$$@"; }
+	sync() { "$$uv" sync --locked $(GROUPS) $(if $(HAS_JAX)$(filter 1,$(JAX)),--extra jax) "$$@"; }
 	logged() { { "$$@" 2>&1 && rm -f build/failed || touch build/failed; } | tee "$(LOG)"; [ ! -e build/failed ]; }
 	compiler() { command -v "$${CXX:-c++}" || command -v g++ || command -v clang++; } >/dev/null
 	( seconds=0; while sleep 30 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do
-	    seconds=$$((seconds + 30)); say "    working, $$seconds s (packages one to five minutes, Horovod about three)"; done ) & clock=$$!
+	    seconds=$$((seconds + 30)) left=$$(((480 - seconds + 59) / 60))
+	    if [ "$$left" -gt 0 ]; then left="up to $$left minutes left"; else left="longer than usual, see above for what is done"; fi
+	    say "    working, $$seconds s: $$left"; done ) & clock=$$!
 	trap 'kill $$clock 2>/dev/null || true' EXIT
 	missing= synced=
 	$(HOROVOD)
@@ -144,6 +152,10 @@ horovod: ## Try again to compile Horovod, for example after installing a compile
 	if [ -s "$(STAMP)" ]; then tail -n 20 "$(LOG)"; exit 1; fi
 	echo "Horovod is installed."
 
+jax: ## Install JAX for notebook 14: 90 MB to download, 360 MB on disk, for the CPU only
+	@$(if $(COMPLETE),echo "The active environment is yours: install JAX into it yourself: pip install 'jax>=0.10.2'" >&2; exit 1)
+	make --no-print-directory setup JAX=1 GPU=$(GPU)
+
 # The kernel finds the environment's programs (labs, horovodrun, mpiexec); Jupyter replaces $${PATH} when it starts one.
 kernel: setup ## Register the environment as the Jupyter kernel "labs", for a site's JupyterHub and for editors; ARGS="--prefix=DIR"
 	@$(ACTIVATE)
@@ -173,7 +185,7 @@ test: setup ## Run every test, then the solution notebooks on the small preset; 
 test-more: setup ## What is too dear for `make test`: it says what and why
 	@$(ACTIVATE)
 	export MORE=1 FACTS=live WARM=1 NOTEBOOKS_PRESET=test
-	python -m pytest tests/cluster/test_turns_in_slurm.py tests/grading/test_made_class.py tests/hvd tests/jobs tests/lessons tests/measure tests/models tests/notebooks tests/test_fuzz.py tests/test_setup.py tests/test_warm.py $(wildcard $(WHOLE:%=solutions/%_*.ipynb)) $(call NBVAL,test,600) $(PARALLEL) $(ARGS)
+	python -m pytest tests/browser/test_web_pages.py tests/cluster/test_turns_in_slurm.py tests/grading/test_made_class.py tests/hvd tests/jobs tests/lessons tests/measure tests/models tests/notebooks tests/test_fuzz.py tests/test_setup.py tests/test_warm.py $(wildcard $(WHOLE:%=solutions/%_*.ipynb)) $(call NBVAL,test,600) $(PARALLEL) $(ARGS)
 # Notebooks with the course's two networks, which have a part of their blocks in `make test` (tests/warm).
 WHOLE := 05 08
 
@@ -250,6 +262,11 @@ student: setup ## Write the tree that students get, without solutions, to build/
 	@$(ACTIVATE)
 	rm -rf build/student
 	labs build --student build/student
+
+site: setup ## Write the course as web pages to build/site, an edition for students and one for instructors
+	@$(ACTIVATE)
+	$(if $(COMPLETE),,uv sync --quiet --locked --inexact --group site)
+	labs build --web build/site
 
 benchmarks: setup ## Run the benchmarks behind docs/measured.md
 	@$(ACTIVATE)

@@ -27,7 +27,6 @@ import nb13
 import nb13b
 
 from labs.lessons.nb13 import game, pictures
-from labs.lessons.nb13.engine import play
 from labs.lessons.nb13.programs import (
     activation,
     all_gather,
@@ -49,6 +48,7 @@ from labs.lessons.nb13.programs import (
     weights,
 )
 from labs.lessons.nb13.puzzles import MEASURES, PUZZLES, bars, changed, measured
+from labs.simulate.schedule import play
 
 ANSWERS = nb13.ANSWERS | nb13b.ANSWERS
 PLAIN = {"13.3": 1} | dict.fromkeys(PUZZLES, 0)  # number of the wrong answer that is right, but plain

@@ -244,13 +244,16 @@ def _dispute(args):
 def _build(args):
     """Notebooks from their sources in solutions/."""
     _needs_sources(".", "solutions", "the notebooks", "notebooks/")
-    from labs.author import build, students
+    from labs.author import build, students, web
 
     if args.check:
         return _told(build.check(".", args.names), "Sources and generated files agree.")
     if args.student:
         students.student_tree(".", args.student, holds=not args.no_holds)
         print(f"The tree for students is in {args.student}.")
+    elif args.web:
+        web.build(".", args.web)
+        print(*(f"{args.web}/{edition}/index.html" for edition in web.EDITIONS))
     else:
         build.build(".", names=args.names or None, execute=not args.no_execute, force=args.force)
     return 0
@@ -258,7 +261,7 @@ def _build(args):
 
 @command("release")
 def _release(args):
-    """What students get of the course, in one zip (for instructors)."""
+    """What students get of the course, in one zip, and beside it the same as web pages (for instructors)."""
     _needs_sources()
     from labs.checks import tasks
     from labs.grading import release
@@ -268,6 +271,8 @@ def _release(args):
     path = args.path and ",".join(lesson.notebook.partition("_")[0] for lesson in tasks.on_path(args.path))
     given = release.release(".", args.out, args.site, path or args.notebooks, criteria=not args.no_criteria)
     print(f"Wrote {args.out}: no line of a solution is in it. Notebooks:", *(Path(name).stem for name in given))
+    if not args.no_web:
+        print(release.pages(".", args.out, given))
 
 
 @command("grade collect")

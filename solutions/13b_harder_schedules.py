@@ -418,3 +418,5 @@ game.best()
 #   memory.
 # - A blocking message in the wrong place leads to a deadlock. Start messages early, and wait only where you need the
 #   result.
+#
+# Next: `14_other_engines`.

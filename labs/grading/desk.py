@@ -124,7 +124,7 @@ class Desk:
 
     def _asked(self, id):
         if id in self.rules.checks:
-            return [rubric.Item(id=id, points=self.rules.checks[id], text=feedback.titled(id, self.rules))]
+            return [rubric.Criterion(id=id, points=self.rules.checks[id], text=feedback.titled(id, self.rules))]
         if id in self.rules.items:
             return [self.rules.items[id][1]]
         return next((each.items for each in self.rules.answer if each.id == id), [])

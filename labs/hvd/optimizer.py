@@ -5,12 +5,7 @@ import tensorflow as tf
 from horovod import tensorflow as horovod
 
 from labs import compat, files, ranks
-from labs.errors import LabsError
-
-
-class HorovodError(LabsError):
-    """Horovod would fail, hang or train something else than is meant; the message says why and what to do."""
-
+from labs.errors import HorovodError
 
 SAYS = files.beside(__file__, "says.toml")
 

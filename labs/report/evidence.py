@@ -12,7 +12,7 @@ from labs.measure import breakdown
 from labs.printed import several
 from labs.report import content
 from labs.report.course import excerpt
-from labs.report.form import Cell, Figure, Lines, Script, Table
+from labs.report.form import Cell, Figure, Lines, ReportScript, ReportTable
 from labs.results import collect, failures, metrics, steps, verdict
 from labs.results import line as lines_of
 from labs.show import plots
@@ -62,7 +62,7 @@ def _runs(rows, caption, columns, with_notes):
             span = collect.span(row, key, form.format)
             made.append(cell(row[key], form, row.get(f"{key}_interval"), span))
         body.append(made)
-    return Table(caption=caption, columns=["run", "workers", *kinds, *columns], rows=body, notes=notes)
+    return ReportTable(caption=caption, columns=["run", "workers", *kinds, *columns], rows=body, notes=notes)
 
 
 def _workers(row):
@@ -97,7 +97,7 @@ def _search(data):
     memory = f", {data['memory'] / 2**30:.3g} GiB for a step" if data["memory"] else ""
     caption = f"Search for the largest batch of {data['model']} ({data['kind']}, {data['device']}{memory})"
     notes = [f"Largest batch that fits: {data['largest']}; the smallest that does not: {data['fails']}."]
-    return Table(caption=caption, columns=["batch", "result", "seconds of a step"], rows=rows, notes=notes)
+    return ReportTable(caption=caption, columns=["batch", "result", "seconds of a step"], rows=rows, notes=notes)
 
 
 def _parts(name, data):
@@ -109,7 +109,7 @@ def _parts(name, data):
     caption = f"Parts of a step of {data['model']} ({data['kind']}, {name.split('.')[0]})"
     said = dict.fromkeys([*data["notes"], *breakdown.too_noisy(parts)])
     notes = [f"{note[:1].upper()}{note[1:]}." for note in said]
-    return Table(caption=caption, columns=["part", "ms per step"], rows=rows, notes=notes)
+    return ReportTable(caption=caption, columns=["part", "ms per step"], rows=rows, notes=notes)
 
 
 def _verdicts(runs, first, second):
@@ -124,7 +124,7 @@ def _verdicts(runs, first, second):
                 rows.append([Cell(text=strategy), cell(workers), ratio, Cell(text=found.said)])
     caption = f"Efficiency of {first} divided by that of {second}"
     heads = ["strategy", "workers", "ratio", "different?"]
-    return [Table(caption=caption, columns=heads, rows=rows)] if rows else []
+    return [ReportTable(caption=caption, columns=heads, rows=rows)] if rows else []
 
 
 def figures(course, item, names):
@@ -218,7 +218,7 @@ def scripts(course, item):
         with suppress(LabsError, OSError, KeyError):
             before = course.fresh[label]().decode(errors="replace").split("\n")
             changed = [number + 1 for number in other_lines(before, lines)]
-        yield Script(file=label, sha256=digest(script), lines=_cut(lines, 400)[0], changed=changed)
+        yield ReportScript(file=label, sha256=digest(script), lines=_cut(lines, 400)[0], changed=changed)
 
 
 def other_lines(before, after):

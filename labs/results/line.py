@@ -29,7 +29,7 @@ def read(line):
 
     "epoch", "repeat": [number, planned] of the one that begins; "stopped": [], the training ended early, as planned;
     "samples": [of an epoch], on which Keras before TensorFlow 2.2 trains; of Horovod's synthetic benchmarks "batch":
-    [of a worker], "iteration", "mean": [images/s of a worker] in one iteration, in all; "result": a Result;
+    [of a worker], "iteration", "mean": [images/s of a worker] in one iteration, in all; "result": an EpochLine;
     "settings": what `settings` gives.
     """
     for kind, pattern in _NUMBERS.items():
@@ -41,7 +41,7 @@ def read(line):
 
 
 @dataclass
-class Result:
+class EpochLine:
     """The results of an epoch: whole `seconds`, `rates` as (number, unit, per), `metrics`.
 
     steps: None where the line has none; of old Keras they are samples (`per_sample` where it says so);
@@ -59,7 +59,7 @@ class Result:
     def per_sample(self):
         return any(per == "sample" for *_, per in self.rates)
 
-    def same_form(self, other: "Result") -> bool:
+    def same_form(self, other: "EpochLine") -> bool:
         """Whether both lines hold the same metrics in the same order, and the same units of time."""
         return list(self.metrics) == list(other.metrics) and [r[2] for r in self.rates] == [r[2] for r in other.rates]
 
@@ -88,7 +88,7 @@ class Result:
         return float(self.seconds), 1.0, note
 
 
-def result(line: str) -> Result | None:
+def result(line: str) -> EpochLine | None:
     """The results in a line (without rank prefix, colours and control characters), or None for another line."""
     match = _RESULT.match(line)
     if not match or match[1] != match[2] or not (match[1] or _BARE.match(match[5])):
@@ -97,7 +97,7 @@ def result(line: str) -> Result | None:
     rates = [(int(number), unit, per) for number, unit, per in _RATE.findall(match[5])]
     bar = bool(match[3] and match[3].strip())
     steps = match[1] and int(match[1])
-    return Result(steps, int(match[4]), rates, metrics, bar, bool(_WHOLE.search(line))) if metrics else None
+    return EpochLine(steps, int(match[4]), rates, metrics, bar, bool(_WHOLE.search(line))) if metrics else None
 
 
 # Header "Name: value" (spaces and capitals do not matter) or option "--name value" -> field of a run.

@@ -25,10 +25,11 @@ SLOW = PROGRAM.replace(
     "all_reduce(*[gradient(layer) for layer in range(L)])", "[all_reduce(gradient(n)) for n in range(L)]"
 )
 CHANGED = """
-from labs.lessons.nb13 import engine, puzzles
+from labs.lessons.nb13 import puzzles
+from labs.simulate import schedule
 puzzles.BAR = game.bars = puzzles.bars = lambda *_: {}
-engine.play = game.play = lambda case, programs: engine.Played(case, changes=[[]] * case.ranks, sent=[0.0])
-engine.Case.message = engine.Case.ring = lambda *_: 0.0
+schedule.play = game.play = lambda case, programs: schedule.Played(case, changes=[[]] * case.ranks, sent=[0.0])
+schedule.Case.message = schedule.Case.ring = lambda *_: 0.0
 """
 ENDLESS = PROGRAM.replace("    load(rank)\n", "    while True:\n        load(rank)\n", 1)
 TYPED = PROGRAM.replace("range(L)", "range(6)")

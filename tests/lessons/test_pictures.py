@@ -25,14 +25,13 @@ from labs.lessons.nb03 import pictures as THREE
 from labs.lessons.nb07 import pictures as SEVEN
 from labs.lessons.nb11 import pictures as ELEVEN
 from labs.lessons.nb12 import pictures as TWELVE
-from labs.lessons.nb13 import engine
 from labs.lessons.nb13 import pictures as THIRTEEN
 from labs.measure import breakdown
 from labs.models import counts
 from labs.results.run import load_record
 from labs.show import widgets
 from labs.show.figure import png
-from labs.simulate import reduce
+from labs.simulate import reduce, schedule
 from labs.simulate.given import SimulationError
 
 GRADIENT = ("gradient", 0, None, ())
@@ -71,7 +70,7 @@ PICTURES = {
         ["buckets of 16 MiB, 25 Gbit/s", "messages are sent", "After it, by bucket size"],
     ),
     "schedule": (
-        lambda: THIRTEEN.moving(engine.play(engine.Case(2, 1, 2, "gradients"), SENT), "Messages")[0](1.5),
+        lambda: THIRTEEN.moving(schedule.play(schedule.Case(2, 1, 2, "gradients"), SENT), "Messages")[0](1.5),
         [
             "K = 2, L = 1, M = 2: 2 ms",
             "At 1.5 ms: rank 0 waits in receive(gradient(0), source=1); holds 16 MB: gradient 0",

@@ -12,9 +12,9 @@ from tree import ROOT
 from labs import checks
 from labs.checks import tasks
 from labs.lessons.nb13 import game, pictures, real
-from labs.lessons.nb13.engine import Case, play
 from labs.lessons.nb13.programs import program
 from labs.lessons.nb13.puzzles import BAR, PUZZLES, bars, exchanged_in_buckets, measured
+from labs.simulate.schedule import Case, play
 
 ANSWERS = nb13.ANSWERS | nb13b.ANSWERS
 each_puzzle = pytest.mark.parametrize("id", PUZZLES)

@@ -15,7 +15,7 @@ SECONDS = 2.0  # that a rank may take from one collective to the next
 
 
 @dataclass
-class Played:
+class PlayedRanks:
     """What `main` has returned on each rank, what all of them have printed, and the kinds of their collectives."""
 
     returned: list
@@ -44,7 +44,7 @@ def play(path):
     except student_code.Endless as problem:
         line = problem.line[0].lower() + problem.line[1:]
         yield True, f"A rank does not get past {line}. Played on {RANKS} ranks, {_at(world)}: who could change that?"
-    return Played(returned, text.getvalue(), [exchange.kind for exchange in world.exchanges])
+    return PlayedRanks(returned, text.getvalue(), [exchange.kind for exchange in world.exchanges])
 
 
 def _at(world):

@@ -1,5 +1,5 @@
 """The words in which a student writes what each rank does in a training step: a program is recorded here, and played by
-labs.lessons.nb13.engine.
+labs.simulate.schedule.
 
     @program
     def alone(rank, K, L, M):
@@ -38,8 +38,8 @@ import functools
 import linecache
 import sys
 
-from labs.lessons.nb13.engine import OPERATIONS
 from labs.simulate.given import SimulationError
+from labs.simulate.schedule import OPERATIONS
 
 _recorded = []  # the operations of each program that runs now: one may call another
 

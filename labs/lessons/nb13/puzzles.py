@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from labs.lessons.nb13.engine import Case
+from labs.simulate.schedule import Case
 
 BAR = 1.05  # times the best known
 MEASURES = {"time": "ms", "memory": "MB", "bytes": "MB"}

@@ -20,9 +20,9 @@ import numpy as np
 from labs import files, jobs
 from labs.errors import LabsError
 from labs.lessons.nb13 import game
-from labs.lessons.nb13.engine import Case, play, written
 from labs.lessons.nb13.programs import backward, forward, load, program, update
 from labs.lessons.nb13.puzzles import PUZZLES, changed, sizes
+from labs.simulate.schedule import Case, play, written
 
 WIDTH, SAMPLES, RATE, MOMENTUM = 16, 8, 0.1, 0.9  # of a layer, of a micro-batch, of the update
 

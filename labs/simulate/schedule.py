@@ -1,6 +1,6 @@
 """Programs that a student writes, played on K ranks: who does what when, holds how much, and sends how many bytes.
 
-A program is a list of operations for each rank, as programs records them: (word, arguments, line).
+A program is a list of operations for each rank, as labs.lessons.nb13.programs records them: (word, arguments, line).
 
 Pure Python, so that a browser can run it, too. Times are in ms, sizes in MB, bandwidth in MB/ms (which is GB/s).
 
@@ -128,7 +128,7 @@ class Transfer(NamedTuple):
 
 
 @dataclass
-class Played:
+class PlayedSchedule:
     """What came of it. problem: why it is not right, or None; cycle: [(rank, text, rank that it waits for)] of a
     deadlock; changes: for each rank (time, MB, name) of what its memory gets and frees; sent: MB by rank."""
 
@@ -218,7 +218,7 @@ class _Exchange:
         self.came, self.brought, self.gets, self.text, self.end = set(), {}, {}, "", None
 
 
-class _Rank:
+class _ScheduleRank:
     """A rank while it is played: what it holds, {tensor: {part: what it sums up}}, and where in its program it is.
 
     busy: {(tensor, part): the exchange that it is in, as it is written}; started: {operation: _Exchange}; waits: the
@@ -284,14 +284,14 @@ def _added(contents):
 
 
 def play(case, programs):
-    """Played of the operations of each rank, as programs give them. Whatever is wrong with them, it is its problem."""
+    """The PlayedSchedule of the operations of each rank, as programs give them; its `problem` says what is wrong."""
     return _Play(case).played(programs)
 
 
 class _Play:
     def __init__(self, case):
-        self.case, self.every, self.found = case, tuple(range(case.ranks)), Played(case)
-        self.ranks, self.messages, self.meetings = [_Rank(case, place) for place in self.every], {}, []
+        self.case, self.every, self.found = case, tuple(range(case.ranks)), PlayedSchedule(case)
+        self.ranks, self.messages, self.meetings = [_ScheduleRank(case, place) for place in self.every], {}, []
         self.free_out, self.free_into = [0.0] * case.ranks, [0.0] * case.ranks  # when each link is free again
 
     def played(self, programs):
