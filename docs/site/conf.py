@@ -170,8 +170,9 @@ def of_the_room(app, what, name, thing, skip, options):
 
 
 def as_mathml(writer, node):
-    block = type(node).__name__ == "math_block"
-    writer.body.append(tex2mathml(node.astext().replace(r"\dots", r"\ldots"), as_block=block))
+    block = isinstance(node, nodes.math_block)
+    formula = tex2mathml(node.astext().replace(r"\dots", r"\ldots"), as_block=block)
+    writer.body.append(f'<div class="formula" tabindex="0">{formula}</div>' if block else formula)
     raise nodes.SkipNode
 
 

@@ -5,6 +5,7 @@ The pictures are drawn by the same function when the site is made; static/positi
 
 import ast
 import base64
+import builtins
 import html
 import inspect
 import io
@@ -27,8 +28,8 @@ SAYS = (
 def of(sources, wanted):
     """{index of a cell: HTML} for those of the texts of code cells that call `widgets.explore` and are `wanted`.
 
-    Before a call the imports of the cells are executed, and the assignments of names that it needs; where this is not
-    enough, the widget has no positions.
+    Before a call the imports of the cells are executed, and the assignments of names that it needs. A call that needs
+    more raises NameError.
     """
     trees, found, space = [parse(source) for source in sources], {}, {}
     for index, tree in [each for each in enumerate(trees) if each[0] in wanted]:
@@ -48,8 +49,7 @@ def _explores(call):
 
 def _bind(tree, before, space):
     """Execute what binds the names of a tree that are not known yet."""
-    known = vars(__builtins__) if not isinstance(__builtins__, dict) else __builtins__
-    for name in sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - {*space, *known}):
+    for name in sorted({n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - {*space, *vars(builtins)}):
         binding = [line for line in before if isinstance(line, ast.Assign) and name in ast.unparse(line.targets)]
         if binding:
             _bind(binding[-1], before[: before.index(binding[-1])], space)

@@ -52,6 +52,7 @@ def opened(chromium, site):
         page.on("console", lambda said: said.type == "error" and wrong.append(said.text))
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.goto((site / edition / f"{name}.html").as_uri())
+        page.locator("details").evaluate_all("all => all.forEach(folded => { folded.open = true })")
         return page, wrong
 
     yield open
