@@ -72,15 +72,16 @@ one = trained["one process"]
 # order. You can see how much this matters in a single process: it also trained four more times, each time with the
 # images of every batch in another order.
 #
-# Write a function that takes these weights and returns the **tolerance**: the largest difference, without its sign,
-# between a weight in the first row and the same weight in any later row.
+# Write a function that takes these weights and returns the **tolerance**. First find the largest difference, without
+# its sign, between a weight in the first row and the same weight in any later row. Other engines also use other libraries
+# for their convolutions, so allow ten times as much.
 
 
 # %% labs={"id": "14.2"}
 def tolerance(trained):
     """trained: an array of shape (5, weights), a row for each order of the images."""
     ### BEGIN SOLUTION
-    return abs(trained[1:] - trained[0]).max()
+    return 10 * abs(trained[1:] - trained[0]).max()
     ### END SOLUTION
 
 
