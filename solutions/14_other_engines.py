@@ -29,6 +29,7 @@ from labs.lessons.nb14 import experiments, pictures
 from labs.show import plots, tables
 
 plan = presets.choose()
+quick = plan.name == "test"  # for tests, which train on fewer engines
 there = {name: devices.has(name) for name in ("horovod", "jax")}
 print(f"preset {plan.name}; {devices.cores()} cores")
 
@@ -63,7 +64,8 @@ predict("14.1", difference_expected)
 # engine trains in three **cases**, of which you need the first one now. This takes about a minute.
 
 # %%
-trained = experiments.trained()
+engines = ["one process", "JAX, 1 device", "JAX, 2 devices"] if quick else experiments.ENGINES
+trained = experiments.trained(engines)
 one = trained["one process"]
 
 # %% [markdown]
@@ -72,15 +74,16 @@ one = trained["one process"]
 # order. You can see how much this matters in a single process: it also trained four more times, each time with the
 # images of every batch in another order.
 #
-# Write a function that takes these weights and returns the **tolerance**: the largest difference, without its sign,
-# between a weight in the first row and the same weight in any later row.
+# Write a function that takes these weights and returns the **tolerance**. First find the largest difference, without
+# its sign, between a weight in the first row and the same weight in any later row. Other engines also use other libraries
+# for their convolutions, so allow ten times as much.
 
 
 # %% labs={"id": "14.2"}
 def tolerance(trained):
     """trained: an array of shape (5, weights), a row for each order of the images."""
     ### BEGIN SOLUTION
-    return abs(trained[1:] - trained[0]).max()
+    return 10 * abs(trained[1:] - trained[0]).max()
     ### END SOLUTION
 
 
@@ -113,10 +116,9 @@ if answered("14.2"):
 tables.show(experiments.table(trained, "softmax"), ("engine", "apart"), {"apart": "largest difference, with a softmax"})
 
 # %%
-if there["jax"]:
-    shown = experiments.table(
-        {name: of for name, of in trained.items() if "JAX" in name}, "softmax", by="JAX, 1 device"
-    )
+with_itself = {name: of for name, of in trained.items() if "JAX" in name}
+if with_itself:
+    shown = experiments.table(with_itself, "softmax", by="JAX, 1 device")
     tables.show(shown, ("engine", "apart"), {"apart": "largest difference from JAX on 1 device"})
 
 # %% [markdown]
@@ -326,8 +328,10 @@ speedup_expected = 1.8
 predict("14.10", speedup_expected)
 
 # %%
-rows = experiments.studied(plan)
-tables.scaling([row | {"model": f"{row['model']}, {row['strategy']}"} for row in rows])
+strategies = ["jax"] if quick else ["mirrored", "horovod", "jax"]
+rows = experiments.studied(plan, *strategies)
+if rows:
+    tables.scaling([row | {"model": f"{row['model']}, {row['strategy']}"} for row in rows])
 on_2 = next((row for row in rows if (row["strategy"], row["workers"]) == ("jax", 2)), None)
 if on_2:
     outcome("14.10", on_2["speedup"], on_2["speedup_interval"], how=on_2["kind"])

@@ -17,20 +17,21 @@ STEP = "w - RATE * g, weights, gradient), value\n"
 
 
 def tolerance(trained):
-    return np.abs(trained[1:] - trained[0]).max()
+    return 10 * np.abs(trained[1:] - trained[0]).max()
 
 
 ANSWERS = {
     "14.2": {
-        "right": [(tolerance,), (lambda t: max(float(abs(row - t[0]).max()) for row in t),)],
+        "right": [(tolerance,), (lambda t: 10 * max(float(abs(row - t[0]).max()) for row in t),)],
         "wrong": [
-            (lambda t: (t[1:] - t[0]).max(),),
-            (lambda t: np.abs(t[1:] - t[0]).mean(),),
-            (lambda t: np.abs(t).max(),),
-            (lambda t: np.abs(t[0] - t[0]).max(),),
-            (lambda t: np.ptp(t, axis=0).max(),),
-            (lambda t: np.abs(t[1:] - t[0]).max(axis=1),),
-            (lambda t: np.abs(t[1] - t[0]).max() / 2,),
+            (lambda t: np.abs(t[1:] - t[0]).max(),),
+            (lambda t: 10 * (t[1:] - t[0]).max(),),
+            (lambda t: 10 * np.abs(t[1:] - t[0]).mean(),),
+            (lambda t: 10 * np.abs(t).max(),),
+            (lambda t: 10 * np.abs(t[0] - t[0]).max(),),
+            (lambda t: 10 * np.ptp(t, axis=0).max(),),
+            (lambda t: 10 * np.abs(t[1:] - t[0]).max(axis=1),),
+            (lambda t: 5 * np.abs(t[1] - t[0]).max(),),
         ],
         "secret": r"max\(|\babs",
     },
@@ -52,10 +53,7 @@ ANSWERS = {
     "14.6": {
         "right": [
             by_hand(),
-            by_hand(
-                PLACED,
-                "return mesh, *(jax.device_put(a, s) for a, s in ((weights, whole), (images, by_rows), (labels, by_rows)))",
-            ),
+            by_hand(PLACED, "return mesh, *map(jax.device_put, (weights, images, labels), (whole, by_rows, by_rows))"),
             by_hand(MESH, 'jax.make_mesh((len(devices),), ("data",), devices=devices)'),
         ],
         "wrong": [
@@ -68,18 +66,9 @@ ANSWERS = {
             ),
             by_hand(PLACED, "return mesh, jax.device_put(weights, whole), images, labels"),
             by_hand(PLACED, "return mesh, jax.device_put(weights, whole), *jax.device_put((images, labels), whole)"),
-            by_hand(
-                PLACED,
-                "return mesh, jax.device_put(weights, whole), jax.device_put(images, NamedSharding(mesh, P(None, 'data'))), jax.device_put(labels, by_rows)",
-            ),
-            by_hand(
-                PLACED,
-                "return mesh, *jax.device_put((weights, images, labels), whole)[:1], jax.device_put(images, by_rows), jax.device_put(labels, whole)",
-            ),
-            by_hand(
-                PLACED,
-                "return jax.device_put(weights, whole), jax.device_put(images, by_rows), jax.device_put(labels, by_rows)",
-            ),
+            by_hand(PLACED, PLACED.replace("images, by_rows", "images, NamedSharding(mesh, P(None, 'data'))")),
+            by_hand(PLACED, PLACED.replace("labels, by_rows", "labels, whole")),
+            by_hand(PLACED, PLACED.replace("mesh, ", "")),
             by_hand(PLACED, "return devices, weights, images, labels"),
             by_hand("def spread(", "def divided("),
         ],
@@ -90,7 +79,10 @@ ANSWERS = {
             by_hand(),
             by_hand(MEAN, 'jax.lax.pmean(gradient, "data")', VALUE, 'value = jax.lax.pmean(value, "data")'),
             by_hand(
-                f"gradient = {MEAN}\n", "", "w - RATE * g, weights", 'jax.lax.pmean(w - RATE * g, "data"), weights'
+                f"gradient = {MEAN}\n",
+                "pass\n",
+                "w - RATE * g, weights",
+                'jax.lax.pmean(w - RATE * g, "data"), weights',
             ),
         ],
         "wrong": [

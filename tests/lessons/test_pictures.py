@@ -26,6 +26,7 @@ from labs.lessons.nb07 import pictures as SEVEN
 from labs.lessons.nb11 import pictures as ELEVEN
 from labs.lessons.nb12 import pictures as TWELVE
 from labs.lessons.nb13 import pictures as THIRTEEN
+from labs.lessons.nb14 import pictures as FOURTEEN
 from labs.measure import breakdown
 from labs.models import counts
 from labs.results.run import load_record
@@ -39,7 +40,7 @@ SENT = [  # the operations of two ranks
     [("send", (GRADIENT, 1, True), "line 1"), ("receive", (GRADIENT, 1, False, True), "line 2")],
     [("receive", (GRADIENT, 0, True, True), "line 1"), ("send", (GRADIENT, 0, True), "line 2")],
 ]
-KINDS = {"imagenet": "recorded", "gap": "computed"}  # all others are simulated
+KINDS = {"imagenet": "recorded", "gap": "computed", "apart": "measured"}  # all others are simulated
 PICTURES = {
     "gap": (
         lambda: ONE.gap(lambda months: 2 ** (12 / months)),
@@ -75,6 +76,10 @@ PICTURES = {
             "K = 2, L = 1, M = 2: 2 ms",
             "At 1.5 ms: rank 0 waits in receive(gradient(0), source=1); holds 16 MB: gradient 0",
         ],
+    ),
+    "apart": (
+        lambda: FOURTEEN.apart({"MirroredStrategy": 5e-7, "JAX, 2 devices": 3e-7}, 5e-6, 0.05),
+        ["JAX, 2 devices 3.0e-07", "is 5.0e-06", "10000 times as much"],
     ),
     "costs": (lambda: RING.costs(), ["On 1024 workers: one server 1.93e+04 ms", "ring 39.2 ms"]),
 }

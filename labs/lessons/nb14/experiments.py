@@ -1,4 +1,4 @@
-"""The same 20 steps on every engine that is here: jobs, and the weights that they leave."""
+"""The same 20 steps on every engine that is here, and a study on each: jobs, and what they leave."""
 
 import numpy as np
 
@@ -6,8 +6,6 @@ from labs import devices, jobs
 from labs.measure import study
 from labs.results import collect
 
-MODULE = ("-m", "labs.lessons.nb14.same_steps")
-JAX = {"KERAS_BACKEND": "jax"}  # of the job alone: this kernel's Keras has its backend already
 ENGINES = {  # name in the tables: (engine, workers)
     "one process": ("single", 1),
     "MirroredStrategy": ("mirrored", 2),
@@ -19,20 +17,24 @@ CASES = ["plain", "softmax", "batch_norm"]  # of same_steps
 ORDERS = ["order1", "order2", "order3", "order4"]
 
 
-def trained():
-    """{name in ENGINES: {case: weights after the steps}}, for the engines that are installed."""
-    found = {}
-    for name, (engine, workers) in ENGINES.items():
-        if engine in ("horovod", "jax") and not devices.has(engine):
+def here(*strategies):
+    """Those of the strategies for which all is installed; one line says what is missing for the others."""
+    return [each for each in strategies if each not in ("horovod", "jax") or devices.has(each)]
+
+
+def trained(engines=ENGINES):
+    """{name in ENGINES: {case: weights after the steps}}, for those that are installed."""
+    found, installed = {}, here(*{ENGINES[name][0]: None for name in engines})
+    for name in engines:
+        engine, workers = ENGINES[name]
+        if engine not in installed:
             continue
         cases = [*CASES, *ORDERS, "half"] if engine == "single" else CASES
         ranks = {"ranks": workers, "launcher": "horovodrun"} if engine == "horovod" else {}
-        job = jobs.run(
-            *[*MODULE, "--engine", engine, "--workers", workers, "--cases", *cases],
-            name=f"same_steps_{engine}_{workers}",
-            env={"CUDA_VISIBLE_DEVICES": ""} | (JAX if engine == "jax" else {}),
-            **ranks,
-        )
+        # Keras of this kernel has its backend already: that of a job is chosen in the job's environment.
+        env = {"CUDA_VISIBLE_DEVICES": ""} | ({"KERAS_BACKEND": "jax"} if engine == "jax" else {})
+        asked = ["--engine", engine, "--workers", workers, "--cases", *cases]
+        job = jobs.run("-m", "labs.lessons.nb14.same_steps", *asked, name=f"steps_{engine}_{workers}", env=env, **ranks)
         with np.load(job.stem.with_suffix(".npz")) as file:
             found[name] = dict(file)
     return found
@@ -49,18 +51,18 @@ def apart(weights, others):
 
 
 def table(trained, case, by="one process"):
-    """Rows for a table: how far each engine is from `by` in a case."""
-    return [{"engine": name, "apart": apart(of[case], trained[by][case])} for name, of in trained.items() if name != by]
+    """Rows for a table: how far each engine is from `by` in a case; none where `by` is missing."""
+    others = {name: of for name, of in trained.items() if name != by and by in trained}
+    return [{"engine": name, "apart": apart(of[case], trained[by][case])} for name, of in others.items()]
 
 
-def studied(plan):
-    """Rows of a study of SmallCNN on 1 and 2 workers, which take turns, for each engine that is here."""
+def studied(plan, *strategies):
+    """Rows of a study of SmallCNN on 1 and 2 workers, which take turns, for each strategy that is here."""
     rows = []
-    for strategy in ("mirrored", "horovod", "jax"):
+    for strategy in here(*strategies) if devices.has("two devices") else []:
         if strategy == "jax" and devices.gpus():
             print("The course's JAX computes on the CPU only: beside GPUs, it is left out.")
-        elif devices.has("two devices", *[strategy] * (strategy != "mirrored")):
-            rows += collect.rows(
-                study.run(plan, models=["SmallCNN"], workers=[1, 2], strategy=strategy, out=jobs.folder())
-            )
+            continue
+        paths = study.run(plan, models=["SmallCNN"], workers=[1, 2], strategy=strategy, out=jobs.folder())
+        rows += collect.rows(paths)
     return rows

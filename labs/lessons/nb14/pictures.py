@@ -25,10 +25,8 @@ def apart(differences, tolerance, alone):
     axis.set(xlabel="largest difference of a weight from one process", title="the same 20 steps on each engine")
     said = ", ".join(f"{name} {value:.1e}" for name, value in differences.items())
     alt = (
-        f"Largest difference of a weight from one process after 20 steps, on a logarithmic axis. {said}. Other orders of "
-        f"summation in one process differ by up to {tolerance:.1e}, the tolerance. A worker without the exchange differs "
-        f"by {alone:.1e}, {alone / tolerance:.0f} times as much."
+        f"Largest difference of a weight from one process after 20 steps, logarithmic. {said}. The tolerance, "
+        f"from other orders of summation in one process, is {tolerance:.1e}. A worker without the exchange differs by "
+        f"{alone:.1e}, {alone / tolerance:.0f} times as much."
     )
-    return finished(
-        figure, alt, "measured", note="float32, without dropout; the same batches and the same first weights"
-    )
+    return finished(figure, alt, "measured", note="float32, without dropout; equal batches and first weights")

@@ -7,11 +7,13 @@ import socket
 import subprocess
 import sys
 
-from labs.lessons.nb14 import small
+from labs.lessons.nb14 import small  # first: it says what to do where there is no JAX
 
+# isort: split
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
 
 SIZE, STEPS, RATE = 2, 20, 0.1
 

@@ -1,4 +1,4 @@
-"""What scripts/jax_by_hand.py leaves out: the network, its batches, and what is printed of compiled steps and arrays."""
+"""What scripts/jax_by_hand.py leaves out: the network, its batches, and what is printed of compiled steps."""
 
 import argparse
 import re
@@ -53,7 +53,7 @@ def apart(some, others):
 
 
 def exchanges(compiled):
-    """[(kind, [type of each array in it, such as "f32[64,10]"])] of the exchanges in a compiled step's program (HLO)."""
+    """[(kind, [type of each array in it, such as "f32[64,10]"])] of the exchanges in a compiled step (its HLO)."""
     kinds = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute"
     lines = re.findall(rf"= (.*?) ({kinds})(?:-start)?\(", compiled.as_text())
     return [(kind, re.findall(r"\w+\[[\d,]*\]", result)) for result, kind in lines]
