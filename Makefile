@@ -3,7 +3,7 @@
 .ONESHELL:
 .SHELLFLAGS := -ec
 .DEFAULT_GOAL := help
-.PHONY: help lab setup horovod kernel cluster cluster-stop cluster-test browser-test test test-quick test-more test-full facts \
+.PHONY: help lab setup horovod jax missing kernel cluster cluster-stop cluster-test browser-test test test-quick test-more test-full facts \
   test-versions notebooks check format student benchmarks site clean
 
 # A home folder that cannot be written, as on some compute nodes: one in the course's folder takes its place.
@@ -25,6 +25,8 @@ ENV := $(if $(COMPLETE),$(ACTIVE),$(OWN))
 BIN := $(if $(filter /%,$(ENV)),,$(CURDIR)/)$(ENV)/bin
 STAMP := $(OWN)/.synced
 LOG := build/horovod.log
+# JAX=1 adds JAX, for the CPU; where it is installed, every later set-up keeps it.
+HAS_JAX := $(wildcard $(OWN)/lib/python*/site-packages/jax/version.py)
 UV_MIN := $(shell sed -n 's/^required-version = ">=\([0-9.]*\).*/\1/p' pyproject.toml)
 
 # The environment's programs first; `uv run` takes the environment as it is and never changes or downloads anything.
@@ -47,11 +49,12 @@ lab: setup ## Open JupyterLab at the first notebook, after the set-up; options: 
 	exec jupyter lab --ServerApp.root_dir="$(CURDIR)" $(if $(filter 0,$(shell id -u)),--allow-root) \
 	  $(ARGS) $(wildcard notebooks/00_start_here.ipynb)
 
-setup: $(if $(COMPLETE),,$(STAMP)) ## Install or update the environment, and nothing else; make setup GPU=1: for NVIDIA GPUs
+setup: $(if $(COMPLETE),,$(STAMP)) ## Install or update the environment, and nothing else; make setup GPU=1: for NVIDIA GPUs; JAX=1: with JAX
 	@$(if $(COMPLETE),echo "The active environment has all that the course needs: nothing is installed.",cat "$(STAMP)")
 
 # The stamp is empty, or holds the line that says why Horovod is missing; it is shown at every start.
-$(STAMP): pyproject.toml uv.lock $(wildcard setup/horovod/*.* setup/horovod/patches/*)
+$(STAMP): pyproject.toml uv.lock $(wildcard setup/horovod/*.* setup/horovod/patches/*) \
+  $(if $(HAS_JAX),,$(if $(filter 1,$(JAX)),missing))
 	@say() { printf '%s\n' "$$*"; }
 	$(if $(filter-out own,$(LACKS)),say "The active environment is left alone ($(LACKS)): the set-up makes $(OWN) instead.")
 	say "Set-up. The first one, on 2 cores:"
@@ -79,7 +82,7 @@ $(STAMP): pyproject.toml uv.lock $(wildcard setup/horovod/*.* setup/horovod/patc
 	fi
 	mkdir -p build
 	export UV_PROJECT_ENVIRONMENT="$(OWN)" UV_COMPILE_BYTECODE="$${UV_COMPILE_BYTECODE:-1}"  # or each first import compiles
-	sync() { "$$uv" sync --locked $(GROUPS) "$$@"; }
+	sync() { "$$uv" sync --locked $(GROUPS) $(if $(HAS_JAX)$(filter 1,$(JAX)),--extra jax) "$$@"; }
 	logged() { { "$$@" 2>&1 && rm -f build/failed || touch build/failed; } | tee "$(LOG)"; [ ! -e build/failed ]; }
 	compiler() { command -v "$${CXX:-c++}" || command -v g++ || command -v clang++; } >/dev/null
 	( seconds=0; while sleep 30 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do
@@ -149,6 +152,10 @@ horovod: ## Try again to compile Horovod, for example after installing a compile
 	if [ -s "$(STAMP)" ]; then tail -n 20 "$(LOG)"; exit 1; fi
 	echo "Horovod is installed."
 
+jax: ## Install JAX for notebook 14: 90 MB to download, 360 MB on disk, for the CPU only
+	@$(if $(COMPLETE),echo "The active environment is yours: install JAX into it yourself: pip install 'jax>=0.10.2'" >&2; exit 1)
+	make --no-print-directory setup JAX=1 GPU=$(GPU)
+
 # The kernel finds the environment's programs (labs, horovodrun, mpiexec); Jupyter replaces $${PATH} when it starts one.
 kernel: setup ## Register the environment as the Jupyter kernel "labs", for a site's JupyterHub and for editors; ARGS="--prefix=DIR"
 	@$(ACTIVATE)
@@ -157,11 +164,11 @@ kernel: setup ## Register the environment as the Jupyter kernel "labs", for a si
 
 cluster: setup ## Start a small SLURM on this machine to practise on, and say how to use it; needs root and Debian's SLURM
 	@$(ACTIVATE)
-	python -m labs.cluster start $(ARGS)
+	python -m setup.cluster start $(ARGS)
 
 cluster-stop: setup ## Stop it, with its jobs
 	@$(ACTIVATE)
-	python -m labs.cluster stop $(ARGS)
+	python -m setup.cluster stop $(ARGS)
 
 cluster-test: setup ## Run the tests that submit the scripts to such a SLURM, and nothing else
 	@$(ACTIVATE)

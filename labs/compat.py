@@ -80,13 +80,18 @@ def compiled_by_xla(model):
 
 
 def strategy(model):
-    """The tf.distribute strategy in whose scope a Keras model was made."""
+    """The tf.distribute strategy in whose scope a Keras model was made; of one on JAX, Keras' distribution or None."""
+    import keras
+
+    if keras.backend.backend() == "jax":
+        return keras.distribution.distribution()
     return _part(model, "distribute_strategy", "keras")
 
 
 def replicas(model):
     """Number of replicas that a Keras model was made for, by the strategy of its scope."""
-    return strategy(model).num_replicas_in_sync
+    scope = strategy(model)
+    return getattr(scope, "num_replicas_in_sync", None) or getattr(scope, "num_model_replicas", 1)
 
 
 def layers(model):
@@ -104,7 +109,7 @@ def samples(model):
     if tracker is None:
         return 0
     count = _part(tracker, "count", "keras").value
-    return round(sum(float(copy.numpy()) for copy in getattr(count, "values", [count])))
+    return round(sum(float(copy) for copy in getattr(count, "values", [count])))
 
 
 def masked(model):

@@ -112,6 +112,7 @@ def gpus():
 
 
 _NEEDS = {
+    "jax": (lambda: importlib.util.find_spec("jax"), "JAX, which is not installed (`make jax` installs it)"),
     "horovod": (
         lambda: importlib.util.find_spec("horovod"),
         "Horovod, which is not installed (`labs doctor` says how to get it)",
@@ -123,7 +124,7 @@ _NEEDS = {
 def has(*needs):
     """True if this machine has what a cell needs, else one line says what is missing.
 
-    needs: "horovod"; "two devices" (GPUs, or cores, which are shared where there is one only)
+    needs: "horovod"; "jax"; "two devices" (GPUs, or cores, which are shared where there is one only)
     """
     missing = [text for there, text in map(_NEEDS.__getitem__, needs) if not there()]
     if missing:
@@ -195,6 +196,30 @@ def workers(count, pin=True, kind=None):
     return [f"CPU:{i}" for i in range(count)]
 
 
+def of_jax(count):
+    """Set up `count` workers in this process as devices of JAX, and return their names in Keras, such as ["cpu:0"].
+
+    A worker is one core, as of `workers`: JAX's CPU is divided into `count` virtual devices. To be called before JAX
+    computes anything. Raises DeviceError: Keras computes with another backend; JAX is missing, or already set up.
+    """
+    import keras
+
+    if keras.backend.backend() != "jax":
+        raise DeviceError(
+            f"Keras computes with {keras.backend.backend()} in this process, and chose so when it was imported. Start "
+            "the program with KERAS_BACKEND=jax in its environment."
+        )
+    import jax
+
+    workers(count, kind="cpu")  # cores, and the threads of TensorFlow, which still reads the images
+    jax.config.update("jax_platforms", "cpu")
+    try:
+        jax.config.update("jax_num_cpu_devices", count)
+    except RuntimeError:
+        raise DeviceError("JAX has already computed, so its devices are fixed. Set them up first.") from None
+    return [f"cpu:{i}" for i in range(count)]
+
+
 def pin(local_rank, local_size=1):
     """Give this process (one of `local_size` on this machine) its own worker; returns it by name, for printing.
 
@@ -245,8 +270,8 @@ def hardware(machine):
     return ", ".join(sorted(set(machine.get("gpus") or []))) or machine.get("cpu")
 
 
-def versions():
-    """Versions of everything that shapes a measurement, as a dict; None for what is not installed."""
+def versions(strategy=None):
+    """Versions of everything that shapes a measurement, as a dict; None for what is not installed. With JAX its own."""
 
     def version(*packages):
         for package in packages:
@@ -254,4 +279,4 @@ def versions():
                 return metadata.version(package)
 
     found = {"python": platform.python_version(), "tensorflow": version("tensorflow-cpu", "tensorflow")}
-    return found | {name: version(name) for name in ("keras", "horovod", "labs")}
+    return found | {name: version(name) for name in ("keras", "horovod", "labs", *["jax"] * (strategy == "jax"))}

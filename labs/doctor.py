@@ -44,6 +44,9 @@ def look():
         means = "notebooks on MirroredStrategy run, those on Horovod do not"
         fix = "install a C++ compiler (Debian, Ubuntu: build-essential), then `make horovod`"
     row("Horovod", "not installed" if fix else have["horovod"], means, fix)
+    jax = devices.versions("jax")["jax"]
+    means = "notebook 14 runs" if jax else "the parts of notebook 14 on JAX do not run; `make jax` installs it"
+    row("JAX", jax or "not installed", means)
     slurm = shutil.which("sbatch")
     means = "jobs can be submitted from here" if slurm else "jobs run on this machine; the scripts are the same"
     row("SLURM", "sbatch found" if slurm else "none", means)

@@ -15,3 +15,7 @@ class UseError(LabsError):
     """What was asked for cannot be done: wrong use."""
 
     code = 2
+
+
+class HorovodError(LabsError):
+    """Horovod would fail, hang or train something else than is meant; the message says why and what to do."""

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
 
 import pytest
 from tree import ROOT, clean_environment
@@ -33,6 +34,16 @@ def broken(root):
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, env=environment)
     assert "Contracts: " in done.stdout, done.stdout + done.stderr
     return done.stdout if done.returncode else ""
+
+
+def standing_twice(root):
+    """{name: modules} of the classes of labs/ below `root` that have the name of another one."""
+    places = defaultdict(list)
+    for path in sorted(root.glob("labs/**/*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(str(path.relative_to(root / "labs")))
+    return {name: found for name, found in places.items() if len(found) > 1}
 
 
 @pytest.fixture
@@ -72,3 +83,12 @@ def test_a_door_names_what_is_behind_it(room):
 def test_a_module_without_a_line_at_the_door_is_found(copy):
     (copy / "labs/simulate/forgotten.py").write_text("")
     assert "forgotten" in not_named(copy / "labs/simulate") and "ring" not in not_named(copy / "labs/simulate")
+
+
+def test_a_class_name_stands_once():
+    assert standing_twice(ROOT) == {}
+
+
+def test_a_class_name_that_stands_twice_is_found(copy):
+    (copy / "labs/simulate/again.py").write_text("def f():\n    class Recorder:\n        pass\n")
+    assert standing_twice(copy) == {"Recorder": ["simulate/again.py", "training/recorder.py"]}

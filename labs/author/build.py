@@ -40,7 +40,7 @@ def build(root, names=None, execute=True, force=False, report=print) -> list[str
             report(f"{label} is out of date and was not executed")
         elif old:
             report(f"executing {label} ({len(solution.cells)} cells)")
-            with computing.Watch() as watch:
+            with computing.Stopwatch() as watch:
                 made = executed(root, solution, label)
             why_not = watch.why_not()
             if not why_not and computing.state(root, name, watch.seconds):

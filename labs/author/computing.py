@@ -17,7 +17,7 @@ CORES, QUIET = 2, 0.05  # what the texts speak of; the share of the cores' time 
 _STATED = re.compile(r"(?<=, including )(?:less than )?(\d+) minutes?(?= of computing on 2 cores\.\*\*)")
 
 
-class Watch:
+class Stopwatch:
     """A context: the `seconds` that its content took, and the share of the cores that `others` took meanwhile (0 to 1;
     None where Linux does not tell). What the content started must have ended, and been waited for, with it."""
 

@@ -26,7 +26,7 @@ class ConnectedError(LabsError):
     """The ranks do not fit together: what they would do with Horovod, as a hint."""
 
 
-class _Rank(threading.Thread):
+class _ConnectedRank(threading.Thread):
     """A program in a thread that runs while it has the turn. `came`: what it brings to the collective it waits in."""
 
     def __init__(self, program):
@@ -52,7 +52,7 @@ class _Rank(threading.Thread):
     def go_on(self, seconds):
         """Give it the turn until it comes to a collective or ends. Raises what it raises, and student_code.Endless."""
         self._turn.release()
-        watch = student_code.Watch(seconds)
+        watch = student_code.CallWatch(seconds)
         while not self._back.acquire(timeout=LOOK):
             if endless := watch.look(self._frames()):
                 raise endless
@@ -126,7 +126,7 @@ class Players:
 
     def play(self, program):
         """[what program() returns on rank 0, on rank 1, ...]. Raises ConnectedError, and student_code.Endless."""
-        self.exchanges, self._ranks = [], [_Rank(program) for _ in range(self._size)]
+        self.exchanges, self._ranks = [], [_ConnectedRank(program) for _ in range(self._size)]
         self._end = time.monotonic() + self.longest * (self._seconds or student_code.SECONDS)
         try:
             for rank in self._ranks:

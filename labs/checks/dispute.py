@@ -24,7 +24,7 @@ class Dispute(BaseModel, extra="forbid"):
     when: Annotated[str, Field(max_length=40)] = ""
 
 
-class _File(BaseModel, extra="forbid"):
+class _DisputesFile(BaseModel, extra="forbid"):
     version: Literal[1] = 1
     disputes: Annotated[dict[Annotated[str, Field(max_length=20)], Dispute], Field(max_length=MOST)] = {}
 
@@ -32,7 +32,7 @@ class _File(BaseModel, extra="forbid"):
 def read(content):
     """{id: Dispute} in the bytes of a file. Raises ValueError for what is not such a file."""
     try:
-        return _File.model_validate(json.loads(content)).disputes
+        return _DisputesFile.model_validate(json.loads(content)).disputes
     except ValidationError as problem:
         raise ValueError(schema.first_mistake(problem)) from None
     except RecursionError:
@@ -71,5 +71,5 @@ def keep(runs, id, reason):
         else:
             when = datetime.now(UTC).isoformat(timespec="seconds")
             every[id] = Dispute(reason=printable(reason.strip())[:LONGEST], when=when)
-        files.write(path, _File(disputes=every).model_dump_json(indent=1) + "\n")
+        files.write(path, _DisputesFile(disputes=every).model_dump_json(indent=1) + "\n")
     return every

@@ -29,7 +29,7 @@ from labs.checks import kept, student_code, tasks
 
 JUDGES = {}
 RIGHT = {}  # id: whether the newest answer of this kernel was, or cannot be judged here
-CAN_BE_MISSING = ("horovod",)  # what the course goes on without
+CAN_BE_MISSING = ("horovod", "jax")  # what the course goes on without
 
 
 class NotDone(Exception):
@@ -228,7 +228,7 @@ def _own_equality(kind):
     return file is not None and not student_code.installed(file)
 
 
-class Outcome:
+class Judgement:
     """What `check` returns: true only if the answer is right. A notebook shows nothing for it at a cell's end."""
 
     def __init__(self, state):
@@ -242,7 +242,7 @@ class Outcome:
 
 
 def check(id, *answers, without=None):
-    """Check an answer, show the result, and keep it. Returns an Outcome: true only if the answer is right.
+    """Check an answer, show the result, and keep it. Returns a Judgement: true only if the answer is right.
 
     without: what this answer needs and a machine may lack (a word of CAN_BE_MISSING). In strict mode it is the only
     reason for which an answer may stay open, and only where it really is missing. Raises TaskError for an unknown id or
@@ -258,7 +258,7 @@ def check(id, *answers, without=None):
     excused = excused or text.startswith(TOO_NOISY)
     if state != "right" and not excused:
         refuse_if_strict(id, state, text)
-    return Outcome(state)
+    return Judgement(state)
 
 
 def answered(*ids):

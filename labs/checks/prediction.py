@@ -76,7 +76,7 @@ def predictions():
     items, rows = kept.read_progress(), []
     for lesson in tasks.lessons().values():
         for item in lesson.task:
-            if isinstance(item, tasks.Prediction):
+            if isinstance(item, tasks.PredictionTask):
                 entry = items.get(item.id, {})
                 said, found = _said(entry), entry.get("outcome")
                 row = {"id": item.id, "title": item.title, "notebook": lesson.notebook, "said": said, "outcome": found}

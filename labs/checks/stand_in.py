@@ -8,13 +8,9 @@ import sys
 import types
 
 import labs
-from labs.errors import LabsError
+from labs.errors import HorovodError
 
 NUMBERS = ("rank", "size", "local_rank", "local_size", "cross_rank", "cross_size")
-
-
-class HorovodError(LabsError):
-    """What labs.hvd refuses."""
 
 
 def numbers(rank, size, local_size=None):

@@ -76,7 +76,7 @@ def limited(call, seconds=None):
     if threading.current_thread() is not threading.main_thread():
         return call()
     limit = SECONDS if seconds is None else seconds
-    began, watch, stopped, ours = time.monotonic(), Watch(limit), None, sys._getframe()
+    began, watch, stopped, ours = time.monotonic(), CallWatch(limit), None, sys._getframe()
 
     def look(_, frame):
         nonlocal stopped
@@ -104,7 +104,7 @@ def limited(call, seconds=None):
     return found
 
 
-class Watch:
+class CallWatch:
     """Looks now and then at the student's frames of a thread, and tells when one call of theirs has become too long."""
 
     def __init__(self, seconds):

@@ -108,7 +108,7 @@ class Choice(Check):
     wrong: dict[str, str] = Field(min_length=1)
 
 
-class Prediction(Task):
+class PredictionTask(Task):
     """An expectation before a run: kept, not judged."""
 
     kind: Literal["prediction"]
@@ -159,7 +159,7 @@ class Lesson(BaseModel, extra="forbid", frozen=True):
     paths: list[Literal[PATHS[:-1]]] = []
     part_of: str | None = None
     replay: str | None = None
-    task: list[Annotated[Check | Choice | Prediction | Answer, Field(discriminator="kind")]]
+    task: list[Annotated[Check | Choice | PredictionTask | Answer, Field(discriminator="kind")]]
 
 
 def load(path):

@@ -12,7 +12,7 @@ BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 
 @dataclass(frozen=True)
-class Line:
+class FittedLine:
     """level + slope x (batch - centre): least squares. Written about the centre of the fitted batches, where the errors
     of level and slope are independent (any text on regression, such as N. Draper and H. Smith, Applied Regression
     Analysis, section 1.4). The fixed cost is level - slope x centre."""

@@ -6,12 +6,13 @@ from statistics import fmean, stdev
 
 from labs.costs.chosen import CHOSEN
 from labs.costs.communication import BACKWARD, CYCLE, OVERLAP, THRESHOLD, Fabric, exposed
-from labs.costs.computation import Line, values
+from labs.costs.computation import FittedLine, values
 from labs.costs.least_squares import line, relative_error, through_origin
 from labs.costs.notes import note
 from labs.costs.parameter import CostError, Parameter
 from labs.costs.stragglers import slowest
 from labs.models import counts
+from labs.printed import grouped
 from labs.results import intervals
 from labs.simulate.reduce import ring_bytes
 
@@ -22,14 +23,14 @@ ANY = 10**9  # workers of a node, where nothing is known of nodes
 
 
 @dataclass(frozen=True)
-class Network:
+class FittedNetwork:
     """What was fitted for one network at one image size: computation and, if it ran on several workers, the exposed
     seconds per byte of its gradient and of the ring's 2 (K - 1) / K. image_size: None where not on record; workers:
     most that this network ran on; input: seconds in which a node's host makes an image ready, or None."""
 
     model: str
     facts: object
-    line: Line
+    line: FittedLine
     fixed: Parameter | None
     exposed: Parameter | None
     batches: tuple
@@ -42,7 +43,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Fit:
-    """Fitted parameters. networks: {model or model@size: Network}; spread: of a worker's steps; links: {name:
+    """Fitted parameters. networks: {model or model@size: FittedNetwork}; spread: of a worker's steps; links: {name:
     Parameter} of a benchmark's latency and bandwidth with the overlap, or None; exposed: over all networks, or None;
     workers: most workers measured together; notes: what could not be told apart."""
 
@@ -55,8 +56,8 @@ class Fit:
     notes: tuple
 
     def network(self, name, facts=None):
-        """The Network of a key or a model's name; of another network, by its `facts`, computation and gradient are
-        scaled from the closest one. Raises CostError."""
+        """The FittedNetwork of a key or a model's name. For another network, given by its `facts`, computation and
+        gradient are scaled from the closest one. Raises CostError."""
         found = [n for key, n in self.networks.items() if name in (key, n.model)]
         for n in found:
             if facts is None or n.image_size == facts.image_size:
@@ -72,7 +73,7 @@ class Fit:
             Parameter(p.value * ratio, p.unit, (p.value * ends[0], p.value * ends[1]), how)
             for p in (near.line.level, near.line.slope)
         ]
-        line, notes = Line(*scaled, near.line.centre), (how, *near.notes)
+        line, notes = FittedLine(*scaled, near.line.centre), (how, *near.notes)
         given = {"model": name, "facts": facts, "image_size": facts.image_size}
         fed = near.input if near.image_size == facts.image_size else None
         return replace(near, **given, line=line, fixed=None, exposed=None, notes=notes, workers=1, input=fed)
@@ -117,9 +118,7 @@ def fit(observations, facts_of=None, benchmark=None):
     spread = _spread(observations)
     if spread is SPREAD:
         notes.append(note("no_steps"))
-    groups = {}
-    for o in observations:
-        groups.setdefault((o.model, o.image_size, o.precision), []).append(o)
+    groups = grouped(((o.model, o.image_size, o.precision), o) for o in observations)
     names = [model for model, *_ in groups]
     networks, pairs = {}, []
     for (model, size, precision), runs in groups.items():
@@ -143,8 +142,8 @@ def fit(observations, facts_of=None, benchmark=None):
 
 
 def _network(model, size, precision, runs, facts_of, spread, fed):
-    """(Network, [(x, exposed seconds, step seconds, error by the computation, rounding, run to run)] of its runs on
-    several workers)."""
+    """(FittedNetwork, [(x, exposed seconds, step seconds, error by the computation, rounding, run to run)] of its runs
+    on several workers)."""
     alone = [o for o in runs if o.workers == 1]
     if not alone:
         raise CostError(
@@ -177,7 +176,7 @@ def _network(model, size, precision, runs, facts_of, spread, fed):
         notes.append(note("not_exposed", model=model))
     batches, precision = tuple(sorted({o.local_batch for o in runs})), precision or "float32"
     most = max(o.workers for o in runs)
-    return Network(model, facts, found, fixed, own, batches, size, precision, tuple(notes), most, fed), pairs
+    return FittedNetwork(model, facts, found, fixed, own, batches, size, precision, tuple(notes), most, fed), pairs
 
 
 def _input(observations):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from labs.costs.chosen import CHOSEN
-from labs.costs.computation import Line
+from labs.costs.computation import FittedLine
 from labs.costs.notes import note
 from labs.costs.parameter import CostError, Parameter
 from labs.results import intervals
@@ -14,7 +14,7 @@ ONE_BATCH = 0.7  # with one batch size: a fixed cost of up to 30 % of the step i
 
 
 def line(batches, seconds, resolution=0.0, spread=None):
-    """(Line, Parameter of the fixed cost or None, notes) of step seconds over batches, one pair for each repeat.
+    """(FittedLine, Parameter of the fixed cost or None, notes) of step seconds over batches, one pair for each repeat.
 
     Least squares with weights 1 / seconds^2, since errors of times are relative; errors and 95 % intervals from the
     residuals, with Student's t of n - 2 degrees of freedom (N. Draper and H. Smith, Applied Regression Analysis,
@@ -58,14 +58,14 @@ def line(batches, seconds, resolution=0.0, spread=None):
 
 
 def _line(level, slope, centre, reach):
-    """(Line, Parameter of the fixed cost). reach: half intervals of level and slope, or None."""
+    """(FittedLine, Parameter of the fixed cost). reach: half intervals of level and slope, or None."""
     fixed, spans, far = level - slope * centre, (None, None), None
     if reach:
         # Downwards on a logarithmic scale, as for all times: however large the error, no step takes no time.
         spans = [(v * math.exp(-r / v), v + r) for v, r in zip((level, slope), map(float, reach), strict=True)]
         width = math.hypot(reach[0], reach[1] * centre)
         far = (max(0.0, fixed - width), fixed + width)
-    found = Line(
+    found = FittedLine(
         Parameter(level, "s", spans[0], f"step at batch {centre:.4g}, least squares"),
         Parameter(slope, "s/image", spans[1], "least squares"),
         centre,
@@ -84,7 +84,7 @@ def _one_batch(batch, seconds, resolution, spread):
         span = (min(least[0], span[0]), max(least[1], span[1])) if span else least
     slope = value / batch
     text = "step / batch: as if nothing of the step were fixed"
-    found = Line(
+    found = FittedLine(
         Parameter(value, "s", span, f"mean step at batch {batch:g}"),
         Parameter(slope, "s/image", (ONE_BATCH * slope, slope), text),
         batch,

@@ -97,7 +97,7 @@ class Link(Section):
     latency: Seconds = usual(1e-5, "s", (2e-6, 5e-5))
 
 
-class Node(Link):
+class MachineNode(Link):
     """devices: workers of a node. With one alone it needs no link inside. input: seconds in which the node's host makes
     an image ready, for all of them together; None: not known."""
 
@@ -112,13 +112,13 @@ class Node(Link):
         return self
 
 
-class Network(Link):
+class Interconnect(Link):
     """Between nodes."""
 
     algorithm: Literal[ALGORITHMS] = "two-level"
 
 
-class Software(Section):
+class MachineSoftware(Section):
     """Horovod's settings, and how evenly workers compute."""
 
     fusion_threshold: quantity("bytes", 0, 1e12) = usual(THRESHOLD, "bytes")
@@ -151,9 +151,9 @@ class Machine(Section):
     name: str
     about: str = ""
     device: Device
-    node: Node
-    network: Network | None = None
-    software: Software = Software()
+    node: MachineNode
+    network: Interconnect | None = None
+    software: MachineSoftware = MachineSoftware()
     measured: list[Rate] = []
     computed: list[Computed] = []
 

@@ -36,7 +36,7 @@ class CourseError(UseError):
     """No course here, no release, no such notebook, a release that cannot be trusted; the text says what to do."""
 
 
-class Stamp(BaseModel, frozen=True):
+class ReleaseStamp(BaseModel, frozen=True):
     """What release.json says."""
 
     format: Literal[1]
@@ -63,7 +63,7 @@ class Stamp(BaseModel, frozen=True):
 class Release:
     """A release that was read and found whole: its stamp, and the bytes of each file by its path."""
 
-    stamp: Stamp
+    stamp: ReleaseStamp
     files: dict[str, bytes]
 
 
@@ -100,7 +100,7 @@ def find(start="."):
 
 
 def stamp_of(root):
-    """The Stamp of a course. Raises CourseError."""
+    """The ReleaseStamp of a course. Raises CourseError."""
     path = Path(root, STAMP)
     try:
         return _stamp(path.read_bytes(), str(path))
@@ -158,13 +158,13 @@ def _of_folder(folder, name, most):
 
 
 def _stamp(text, where):
-    """The Stamp in a JSON text. Raises CourseError, also for paths that no release may write."""
+    """The ReleaseStamp in a JSON text. Raises CourseError, also for paths that no release may write."""
     try:
         table = json.loads(text)
         if isinstance(table, dict) and isinstance(table.get("format"), int) and table["format"] > 1:
             newer = "unpack it into a new folder, and copy your notebooks, scripts and runs there"
             raise CourseError(f"{where}: the release has a newer form, unknown to this `labs update`; {newer}.")
-        stamp = Stamp.model_validate(table, strict=True)
+        stamp = ReleaseStamp.model_validate(table, strict=True)
     except ValidationError as problem:
         raise CourseError(f"{where}: {schema.first_mistake(problem)}"[:200]) from None
     except (ValueError, RecursionError):

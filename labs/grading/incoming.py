@@ -71,7 +71,7 @@ class Handed:
 
 
 @dataclass
-class _File:
+class _ExportFile:
     """A file of an export: of whom, its name there without folders, its size and a function that opens it."""
 
     handed: Handed
@@ -104,7 +104,7 @@ def handed_in(source):
             handed = _handed_by(path, stamp=entry.date_time)
             if why := unsafe(path):
                 handed.saying(f"{handed.file}: its path {why}; its content was read all the same, without that path")
-            found.append(_File(handed, path, entry.file_size, partial(archive.open, entry)))
+            found.append(_ExportFile(handed, path, entry.file_size, partial(archive.open, entry)))
         yield from _by_student(found)
 
 
@@ -121,7 +121,7 @@ def _in_folder(source):
         if path.is_symlink() or not (path.is_dir() or path.is_file()):
             yield handed.saying("a symbolic link, or no plain file: it was not followed")
         elif path.is_file():
-            found.append(_File(handed, path.name, path.stat().st_size, partial(open, path, "rb")))
+            found.append(_ExportFile(handed, path.name, path.stat().st_size, partial(open, path, "rb")))
         else:
             yield handed.saying(_TEXT.format(handed.file)) if handed.beside else _of_folder(path, handed)
     yield from _by_student(found)

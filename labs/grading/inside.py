@@ -95,7 +95,7 @@ def replace_check(outside):
         finally:
             limit(left)
         judging.RIGHT[id] = True
-        return judging.Outcome("right")
+        return judging.Judgement("right")
 
     def conversation(id, answers):
         functions = []
@@ -133,7 +133,7 @@ def replay():
 
     runs = jobs.folder()
 
-    class Replayed(jobs.Job):
+    class ReplayedJob(jobs.Job):
         @property
         def state(self):
             return "finished" if self.out.is_file() or self.records else "failed"
@@ -151,9 +151,9 @@ def replay():
         if batch:
             of_job = (path.stem for path in sorted(runs.glob(f"{name}_*.out")))
             stems = [runs / stem for stem in of_job if re.fullmatch(re.escape(name) + r"_(local|\d+)", stem)]
-        return Replayed(name, (stems or [runs / f"{name}_local"])[-1], batch)
+        return ReplayedJob(name, (stems or [runs / f"{name}_local"])[-1], batch)
 
-    class Turns(jobs.Turns):
+    class ReplayedTurns(jobs.Turns):
         def __init__(self, **_):
             self.jobs = []
 
@@ -190,7 +190,7 @@ def replay():
 
     anywhere.start = jobs.start = start
     jobs.run = anywhere.run = lambda script, *arguments, name=None, **_: start(script, name=name)
-    jobs.Turns = Turns
+    jobs.Turns = ReplayedTurns
     breakdown.measure = lambda model, *_, name=None, **__: read(runs / f"{name or model}.breakdown.json")
     maxbatch.search, report.make = search, not_here
     doctor.look = lambda *_: []  # of the machine that grades

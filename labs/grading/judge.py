@@ -38,7 +38,7 @@ OTHER_INPUTS = "Right for the numbers of the notebook, wrong for others: does it
 
 
 @dataclass(frozen=True)
-class Result:
+class CheckResult:
     """How a check was judged: state right, wrong or open; how: outside, inside or person; text: the hint.
 
     Where a person decides, the state is what was said in the sandbox, and gives no points; code is what the student
@@ -56,7 +56,7 @@ class Gone(Exception):
 
 
 class TooLong(BaseException):
-    """Judging takes longer than it may: what was sent makes it."""
+    """Judging takes longer than it may, because of what was sent."""
 
 
 class Untrusted(Exception):
@@ -105,7 +105,7 @@ class Talk:
         return wire.read(line)
 
     def ask(self, message):
-        """The answer to a message, which bears its number: what else is said meanwhile is none. Raises Gone."""
+        """The answer to a message, known by its number; whatever else comes meanwhile is ignored. Raises Gone."""
         self._asked += 1
         self.say(message | {"number": self._asked})
         while (answer := self.hear()).get("to") != self._asked:
@@ -122,13 +122,13 @@ class Raised(Exception):
 
 
 def judged(submission, root, notebook, seed):
-    """({id: Result}, lines on what happened) of the checks of one notebook of a Submission.
+    """({id: CheckResult}, lines on what happened) of the checks of one notebook of a Submission.
 
     root: of the course; seed: of our own inputs. Without a sandbox every check is left to a person. Raises SandboxError
     where it failed before the notebook began.
     """
     if f"notebooks/{notebook}.ipynb" not in submission.contents:
-        return dict.fromkeys(reference.asked(root, notebook), Result("open", "outside", NOT_HANDED_IN)), []
+        return dict.fromkeys(reference.asked(root, notebook), CheckResult("open", "outside", NOT_HANDED_IN)), []
     if missing := sandbox.missing():
         return unjudged(submission, root, notebook, missing), []
     found, told, stopped = {}, [], ""
@@ -140,7 +140,7 @@ def judged(submission, root, notebook, seed):
     except TooLong:
         stopped = "to judge what was sent takes too long"
     told += [stopped] * bool(stopped)
-    made, unreached = {}, Result("open", "outside", "its cell was not reached")
+    made, unreached = {}, CheckResult("open", "outside", "its cell was not reached")
     for id, rest in unjudged(submission, root, notebook, stopped).items():
         each = found.get(id, rest if stopped else unreached)
         made[id] = each if each.how != "person" else replace(each, code=rest.code)
@@ -151,14 +151,14 @@ NOT_HANDED_IN, NOT_DONE = "the notebook was not handed in", "not done"
 
 
 def unjudged(submission, root, notebook, why):
-    """{id: Result} of a notebook that was handed in: a person has to decide all of them, for the reason `why`."""
+    """{id: CheckResult} of a notebook that was handed in: a person has to decide all of them, for the reason `why`."""
     written, _ = plain.written(submission.contents.get(f"notebooks/{notebook}.ipynb", b""))
     made = {}
     for id, each in reference.asked(root, notebook).items():
         code = plain.about(written, id, {name for name in each.names if name})
         if each.batch:
             code = [path.read_text(errors="replace") for path in sorted(submission.root.glob(f"slurm/*/{each.batch}"))]
-        made[id] = Result("open", "person", f"not judged: {why}"[:300], "\n\n".join(code)[:LONGEST])
+        made[id] = CheckResult("open", "person", f"not judged: {why}"[:300], "\n\n".join(code)[:LONGEST])
     return made
 
 
@@ -185,8 +185,8 @@ def _clock():
 
 
 def _replayed(submission, root, notebook, seed, clock, found, told):
-    """Run a notebook in replay: put into `found` the Result of each of its checks, and lines into `told`. Raises Gone
-    and TooLong with what was found until then, and SandboxError."""
+    """Run a notebook in replay: put into `found` the CheckResult of each of its checks, and lines into `told`. Raises
+    Gone and TooLong with what was found until then, and SandboxError."""
     asked, failed = reference.asked(root, notebook), 0
     student, cells, damage = _student(submission, root, notebook)
     if damage and not cells:  # an accident on its way, perhaps
@@ -216,7 +216,8 @@ def _replayed(submission, root, notebook, seed, clock, found, told):
                     except Gone:
                         raise
                     except Exception as problem:  # what was sent can be anything, and is judged in this process
-                        found[id] = Result("open", "person", f"not judged: {type(problem).__name__}: {problem}"[:300])
+                        why = f"not judged: {type(problem).__name__}: {problem}"
+                        found[id] = CheckResult("open", "person", why[:300])
                     if clock:
                         del found[id]
                         raise TooLong
@@ -230,7 +231,7 @@ def _replayed(submission, root, notebook, seed, clock, found, told):
 
 
 def _begin(talk):
-    """Hear the first message. Raises SandboxError where the notebook did not begin: that is no fault of its own."""
+    """Hear the first message. Raises SandboxError if the notebook did not begin, which is not its own fault."""
     try:
         begun = "begun" in talk.hear()
     except Gone as end:
@@ -240,7 +241,7 @@ def _begin(talk):
 
 
 def _of_a_blank(error, found):
-    """Whether a cell has failed since it needs what was not done: replay goes on behind a blank as behind an answer."""
+    """Whether a cell failed because of an open blank: replay goes on after a blank as after an answer."""
     blank = any(each.text == NOT_DONE for each in found.values())
     return blank and ("NoneType" in str(error) or "ellipsis" in str(error))
 
@@ -284,23 +285,23 @@ def _files(submission, root):
 
 
 def _batch(submission, id, name):
-    """The Result of a batch script, which the judge itself tries out in a sandbox."""
+    """The CheckResult of a batch script, which the judge itself tries out in a sandbox."""
     paths = sorted(submission.root.glob(f"slurm/*/{name}"))
     if not paths:
-        return Result("open", "outside", f"no {name} was handed in")
+        return CheckResult("open", "outside", f"no {name} was handed in")
     results = [judging.judge(id, path) for path in paths]
     state, text = next((each for each in results if each[0] == "right"), results[0])
     return _of_judge(state, "outside", text.replace(str(submission.root), ""))
 
 
 def _of_judge(state, how, text):
-    """A Result of what the kit's judge says: what was not tried out, or too noisy, is not what was not done."""
+    """A CheckResult of what the kit's judge says: what was not tried out, or too noisy, is not what was not done."""
     left = state == "open" and text.startswith((judging.NOT_TRIED, judging.TOO_NOISY))
-    return Result(state, "person" if left else how, text)
+    return CheckResult(state, "person" if left else how, text)
 
 
 def _judge(talk, submission, root, notebook, id, message, student, seed):
-    """The Result of one check that the notebook has sent."""
+    """The CheckResult of one check that the notebook has sent."""
     asked, calls, problems = reference.asked(root, notebook)[id], {}, []
 
     def function(number):
@@ -316,9 +317,9 @@ def _judge(talk, submission, root, notebook, id, message, student, seed):
     packed = message.get("answers")
     answers = [wire.unpacked(each, function) for each in packed] if isinstance(packed, list) else []
     if len(answers) != len(asked.names):
-        return Result("open", "person", "not judged: its call of `check` was changed, and not understood")
+        return CheckResult("open", "person", "not judged: its call of `check` was changed, and not understood")
     if any(isinstance(answer, wire.Blank) for answer in answers):
-        return Result("open", "outside", NOT_DONE)
+        return CheckResult("open", "outside", NOT_DONE)
     try:
         given = [
             _whole(answer) if own else _trusted(submission, id, name, answer)
@@ -328,12 +329,12 @@ def _judge(talk, submission, root, notebook, id, message, student, seed):
         if problems:
             raise problems[0]
     except Raised as problem:
-        return Result("wrong", "outside", f"your function raises {problem}")
+        return CheckResult("wrong", "outside", f"your function raises {problem}")
     except Untrusted:
         return _inside(talk, student, id)
     if state == "right" and not tasks.task(id).several:
         if _hard_coded(root, notebook, asked, packed, function, calls, seed, id):
-            return Result("wrong", "outside", OTHER_INPUTS)
+            return CheckResult("wrong", "outside", OTHER_INPUTS)
     return _of_judge(state, "outside", text)
 
 
@@ -406,8 +407,8 @@ def _inside(talk, student, id):
     """What the kit's judge says in the sandbox, where only plain code ran beside it."""
     answer = talk.ask({"judge": 1}).get("judged")
     if not (isinstance(answer, list) and len(answer) == 2 and answer[0] in ("right", "wrong", "open")):
-        return Result("open", "person", "not judged: it gave no answer")
+        return CheckResult("open", "person", "not judged: it gave no answer")
     state, text = answer[0], str(answer[1])[:500]
     if state == "right" and (why := student.why_not(id)):
-        return Result("right", "person", f"not judged: {why}")
+        return CheckResult("right", "person", f"not judged: {why}")
     return _of_judge(state, "inside", text)

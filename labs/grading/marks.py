@@ -25,7 +25,7 @@ _NUMBER = re.compile(
 _HELP = "put back a copy of it, or mend it: what people decided stands nowhere else."
 
 
-class Stamp(BaseModel, extra="forbid"):
+class DecidedBy(BaseModel, extra="forbid"):
     """Who decided something, and when (UTC); answer: the digest of the written answer that was marked."""
 
     by: str = ""
@@ -36,7 +36,7 @@ class Stamp(BaseModel, extra="forbid"):
         return ", ".join(filter(None, (self.by, self.when[:16].replace("T", " "))))
 
 
-class Decision(Stamp):
+class Decision(DecidedBy):
     """What a person says of all findings of one kind; the sentence is all that the student reads of them.
 
     about: the places of the findings that there were.
@@ -47,7 +47,7 @@ class Decision(Stamp):
     about: list[str] = []
 
 
-class Reply(Stamp):
+class Reply(DecidedBy):
     """The answer to a dispute; reason: the one that it answers."""
 
     text: str
@@ -59,7 +59,7 @@ class Marks(BaseModel, extra="forbid"):
 
     items: {item of the rubric: share from 0 to 1}; checks: {check: share}, which overrule how it was judged;
     comments: ids of the comment bank, or texts; findings: {kind: Decision}; replies: {what was disputed: Reply};
-    stamps: {item, check or comment: Stamp}.
+    stamps: {item, check or comment: DecidedBy}.
     """
 
     items: dict[str, Share] = {}
@@ -67,7 +67,7 @@ class Marks(BaseModel, extra="forbid"):
     comments: list[str] = []
     findings: dict[str, Decision] = {}
     replies: dict[str, Reply] = {}
-    stamps: dict[str, Stamp] = {}
+    stamps: dict[str, DecidedBy] = {}
 
     def lines(self):
         """What is kept, a line each."""
@@ -137,10 +137,10 @@ def mark(out, number, rubric, id=None, share=None, comments=(), without=()):
         shares.pop(id, None), kept.stamps.pop(id, None)
         if share is not None:
             answer = _answer(out, number, rubric.items[id][0]) if id in rubric.items else None
-            shares[id], kept.stamps[id] = share, Stamp(**_now(answer=answer))
+            shares[id], kept.stamps[id] = share, DecidedBy(**_now(answer=answer))
         new = [each for each in dict.fromkeys(comments) if each not in kept.comments]
         kept.comments = [each for each in kept.comments if each not in without] + new
-        kept.stamps |= {each: Stamp(**_now()) for each in new}
+        kept.stamps |= {each: DecidedBy(**_now()) for each in new}
         kept.stamps = {key: each for key, each in kept.stamps.items() if key not in without}
     return kept
 

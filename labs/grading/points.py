@@ -11,7 +11,7 @@ NOT_JUDGED = "not judged: it was not run yet (`labs grade check`)"
 
 
 @dataclass(frozen=True)
-class Line:
+class PointsLine:
     """Points for one check or item of the rubric, of how many, and why in a sentence. open: a person has to decide;
     state: right, wrong (also in part), not done, or open."""
 
@@ -24,7 +24,7 @@ class Line:
 
 
 def lines(found, rubric, marks=None):
-    """A Line for each check and item of the rubric. found: of check.results; marks: of this submission, or None."""
+    """A PointsLine for each check and rubric item. found: of check.results; marks: of this submission, or None."""
     marks = marks or Marks()
     judged, pinned, handed = by_id(found["checks"]), pins.pinned(rubric.pin, found), handed_in(found)
     checks = [(id, of) for id, of in rubric.checks.items() if of]
@@ -37,35 +37,35 @@ def lines(found, rubric, marks=None):
             why, state = f"marked with {share:g}, and the answer was changed since: look at it again", "open"
         elif share is None:
             why, state = ("not marked yet", "open") if text else ("no answer is written", "not done")
-        made.append(Line(id, got, item.points, why, open=state == "open", state=state))
+        made.append(PointsLine(id, got, item.points, why, open=state == "open", state=state))
     for kind, each in marks.findings.items():
         if each.state == "confirmed" and (off := rubric.findings.get(kind, 0.0)):
-            made.append(Line(kind, -off, 0.0, each.sentence or "a finding that was confirmed"))
+            made.append(PointsLine(kind, -off, 0.0, each.sentence or "a finding that was confirmed"))
     return made
 
 
 def handed_in(found):
-    """Whether there was anything to look at: a submission that is empty or damaged has nothing that could be open."""
+    """Whether there was anything to look at. In an empty or damaged submission nothing can be open."""
     return any(found.get(key) for key in ("checks", "answers", "findings", "prints", "alike", "steps", "tables"))
 
 
 def _check(id, of, judged, share, pin, handed):
     if share is not None:
         why = f"a person has given it {share * of:g} of {of:g} points"
-        return Line(id, share * of, of, why, state=_state(share))
+        return PointsLine(id, share * of, of, why, state=_state(share))
     if not handed:
-        return Line(id, 0.0, of, "nothing was handed in", state="not done")
+        return PointsLine(id, 0.0, of, "nothing was handed in", state="not done")
     if judged is None:
-        return Line(id, 0.0, of, NOT_JUDGED, open=True, state="open")
+        return PointsLine(id, 0.0, of, NOT_JUDGED, open=True, state="open")
     if "fell" in judged:
         why = f"right as it was judged first; now: {judged['fell']}"
-        return Line(id, of, of, why, open=True, state="open")
+        return PointsLine(id, of, of, why, open=True, state="open")
     if judged["how"] == "person":
-        return Line(id, 0.0, of, judged["text"], open=True, state="open")
+        return PointsLine(id, 0.0, of, judged["text"], open=True, state="open")
     if judged["state"] == "right":
-        return Line(id, of, of, judged["text"] or "right")
+        return PointsLine(id, of, of, judged["text"] or "right")
     state = "wrong" if judged["state"] == "wrong" else "not done"
-    return Line(id, pin.share * of if pin else 0.0, of, judged["text"] or judged["state"], state=state)
+    return PointsLine(id, pin.share * of if pin else 0.0, of, judged["text"] or judged["state"], state=state)
 
 
 def _state(share):

@@ -11,7 +11,7 @@ from labs.blanks import parse
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedCheck:
     """A check of a notebook: the names of its arguments (None for what is no name), and which of them are blanks.
 
     batch: the file name of the batch script that it is about, or None.
@@ -31,7 +31,7 @@ def forms(root, notebook):
 
 @cache
 def asked(root, notebook):
-    """{id: Asked} of the checks of a notebook."""
+    """{id: AskedCheck} of the checks of a notebook."""
     found, blank, scripts = {}, blanks(root, notebook), {}
     nodes = [node for source in forms(root, notebook)[1].values() for node in ast.walk(parse(source))]
     for node in nodes:
@@ -41,7 +41,7 @@ def asked(root, notebook):
         if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "check":
             names = tuple(each.id if isinstance(each, ast.Name) else None for each in node.args[1:])
             batch = scripts.get(names[0]) if names else None
-            found[node.args[0].value] = Asked(names, tuple(name in blank for name in names), batch)
+            found[node.args[0].value] = AskedCheck(names, tuple(name in blank for name in names), batch)
     return found
 
 

@@ -45,7 +45,7 @@ _KINDS = ("written answers", "scripts and plots of own runs", "choices", "other 
 Points = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class Item(BaseModel, extra="forbid"):
+class Criterion(BaseModel, extra="forbid"):
     """A part of a written answer, and its points."""
 
     id: str
@@ -53,18 +53,18 @@ class Item(BaseModel, extra="forbid"):
     text: str
 
 
-class Answer(BaseModel, extra="forbid"):
+class MarkedAnswer(BaseModel, extra="forbid"):
     """A written answer and what it is marked by."""
 
     id: str
-    items: list[Item]
+    items: list[Criterion]
 
 
 class Rubric(BaseModel, extra="forbid"):
     """A rubric as the file holds it. `most` are the points that can be had."""
 
     checks: dict[str, Points]
-    answer: list[Answer] = []
+    answer: list[MarkedAnswer] = []
     comments: dict[str, str] = {}
     findings: dict[str, Points] = {}
     pin: list[Pin] = []
@@ -83,8 +83,12 @@ class Rubric(BaseModel, extra="forbid"):
 
     @property
     def items(self):
-        """{id: (id of the answer, Item)}."""
+        """{id: (id of the answer, Criterion)}."""
         return {item.id: (each.id, item) for each in self.answer for item in each.items}
+
+    def question(self, id):
+        """The id of the question that an id belongs to: that of the written answer of an item, else itself."""
+        return self.items[id][0] if id in self.items else id
 
 
 def load(out, notebooks=None):

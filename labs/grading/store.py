@@ -17,13 +17,13 @@ Names = Annotated[list[str], Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class _Part(BaseModel):
+class _StorePart(BaseModel):
     """What a newer kit has added stays."""
 
     model_config = ConfigDict(extra="allow")
 
 
-class Who(_Part):
+class Who(_StorePart):
     """A student, as the learning platform names them."""
 
     who: str
@@ -31,7 +31,7 @@ class Who(_Part):
     platform: str
 
 
-class Judged(_Part):
+class Judged(_StorePart):
     """How a check was judged (labs.grading.judge.Result); code: what the student wrote, where a person decides."""
 
     state: Literal["right", "wrong", "open"]
@@ -40,7 +40,7 @@ class Judged(_Part):
     code: str | None = None
 
 
-class Checked(_Part):
+class Checked(_StorePart):
     """What was found about a submission (labs.grading.check)."""
 
     key: str
@@ -55,7 +55,7 @@ class Checked(_Part):
     tables: dict[str, list[Annotated[list[str | list[str]], Field(min_length=2)]]]
 
 
-class Replayed(_Part):
+class ReplayedNotebook(_StorePart):
     """One of its notebooks in replay: how each check was judged (labs.grading.check)."""
 
     key: str
@@ -65,7 +65,7 @@ class Replayed(_Part):
     seconds: Number
 
 
-class Rerun(_Part):
+class Rerun(_StorePart):
     """What came of a script that was trained again (labs.grading.rerun)."""
 
     lines: list[str]
@@ -80,7 +80,7 @@ _KINDS = {
     "points.json": (dict[str, Number], "delete it; all that is lost is whose points moved since the last time."),
     "notebooks.json": (Names, "name those that count again: `labs grade check --notebooks ...`"),
     "checked": (Checked, _AGAIN.format("check")),
-    "replayed": (Replayed, _AGAIN.format("check")),
+    "replayed": (ReplayedNotebook, _AGAIN.format("check")),
     "rerun": (Rerun, _AGAIN.format("rerun")),
 }
 

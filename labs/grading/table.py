@@ -15,7 +15,7 @@ _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", 
 _NUMBER = re.compile(r"\s*\d+(?:[.,]\d+)?\s*")
 
 
-class Table:
+class CsvTable:
     """The cells of a CSV file. rows: lists of texts; separator, encoding: those of the file.
 
     Raises UseError for a quote that is not closed.
@@ -55,7 +55,7 @@ class Sheet:
     """
 
     platform: str
-    table: Table
+    table: CsvTable
     rows: dict
     names: dict
     column: int
@@ -102,7 +102,7 @@ class Sheet:
 
 
 def read(path):
-    """Yield a Table for each separator that the file at `path` may have, the likeliest first.
+    """Yield a CsvTable for each separator that the file at `path` may have, the likeliest first.
 
     Raises UseError: the file cannot be read; or, once all were asked for, its quotes fit no separator.
     """
@@ -122,7 +122,7 @@ def read(path):
     problems = []
     for separator in sorted(SEPARATORS, key=text.partition("\n")[0].count, reverse=True):
         try:
-            yield Table(mark, text, encoding, separator)
+            yield CsvTable(mark, text, encoding, separator)
         except UseError as problem:
             problems.append(problem)
     if problems:
@@ -135,7 +135,7 @@ def number(cell):
 
 
 def _encoding(content):
-    """Of a file without a mark. All that is no Unicode is read byte by byte: separators are the same in all of it."""
+    """The encoding of a file without a mark. What is not Unicode is read byte by byte: separators are always ASCII."""
     begin = content[:400]
     if b"\0" in begin:
         return "utf-16-le" if begin[1::2].count(0) > begin[::2].count(0) else "utf-16-be"

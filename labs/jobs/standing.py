@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 from labs import stacks
@@ -84,7 +85,7 @@ def _elsewhere(stem, job, hosts):
 def _here(stem):
     """What is seen of the ranks on this node. Each is the head of its file and
 
-    state: running, sleeping, stopped ... as psutil says it; "ended" or "killed" without a process
+    state: running, sleeping, stopped ..., what psutil says most often; "ended" or "killed" without a process
     cores, thread: of cores, in use by the process, and by its main thread, from the first look to the last
     memory: bytes resident
     looks: for each look the main thread's frames, [file, line, function], the innermost first
@@ -93,14 +94,19 @@ def _here(stem):
     seen = [head | {"looks": [], "states": []} for head in heads if head["host"] == socket.gethostname()]
     begin, spent = time.monotonic(), [_spent(head) for head in seen]
     for look in range(LOOKS):
-        time.sleep(PAUSE if look else 0)
-        for head in seen:
-            head["states"].append(_state(head))
+        end = time.monotonic() + (PAUSE if look else 0)
+        while True:
+            for head in seen:
+                head["states"].append(_state(head))
+            if time.monotonic() >= end:
+                break
+            time.sleep(0.02)
         _look([head for head in seen if head["states"][-1] not in SILENT])
     seconds = time.monotonic() - begin
     for head, before in zip(seen, spent, strict=True):
         states = head.pop("states")
-        head["state"] = "running" if "running" in states and states[-1] not in SILENT else states[-1]
+        # On a busy machine, one that wakes up now and then is seen waiting for a core: the most frequent state counts.
+        head["state"] = states[-1] if states[-1] in SILENT else Counter(states).most_common(1)[0][0]
         head["cores"], head["thread"] = (
             max(0.0, now - then) / seconds for now, then in zip(_spent(head), before, strict=True)
         )

@@ -1,6 +1,7 @@
 """A scaling study: models x workers, as jobs that take turns; their records, a table and plots."""
 
 import contextlib
+import importlib.util
 import math
 import secrets
 from pathlib import Path
@@ -34,7 +35,11 @@ def configuration(plan, model, workers, strategy, seed=0):
 def reusable(path, wanted):
     """The record in `path` if it is a finished one of the configuration `wanted`, made with these versions, or None."""
     found = _finished(path)
-    return found if found and found.configuration.fulfils(wanted) and found.versions == devices.versions() else None
+    return (
+        found
+        if found and found.configuration.fulfils(wanted) and found.versions == devices.versions(wanted.strategy)
+        else None
+    )
 
 
 def pairs(workers):
@@ -120,7 +125,8 @@ def run(
             asked["batch_size"] = wanted[run_name].global_batch
             words = [*(f"--{key}={value}" for key, value in asked.items()), *plan.arguments()]
             ranks = {"ranks": count, "launcher": launchers[count]} if launchers else {}
-            trainings[run_name] = ["-m", "labs.training.program", *words], {"runs": out} | ranks
+            backend = {"env": {"KERAS_BACKEND": "jax"}} if strategy == "jax" else {}
+            trainings[run_name] = ["-m", "labs.training.program", *words], {"runs": out} | ranks | backend
         turns = jobs.Turns(show, explain=False)
         try:
             with turns:
@@ -157,6 +163,13 @@ def check(plan, names, counts, strategy, seed, launchers):
         raise StudyError(f"Seed {seed}: no training starts from it. Give a whole number from 0 to {2**31 - 1}.")
     if strategy == "single" and counts != (1,):
         raise StudyError(f"Strategy single is for 1 worker, not {max(counts)}: use --strategy mirrored.")
+    if strategy == "jax" and not importlib.util.find_spec("jax"):
+        raise StudyError("JAX is not installed, so nothing was started. Run `make jax`, or use --strategy mirrored.")
+    if strategy == "jax" and devices.gpus():
+        raise StudyError(
+            "The course's JAX computes on the CPU only, and a worker is a GPU here. Hide them from this study: "
+            "CUDA_VISIBLE_DEVICES= labs study --strategy jax ..."
+        )
     for count, launcher in launchers.items():
         launch.command(count, launcher)
 

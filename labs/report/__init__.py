@@ -1,7 +1,7 @@
 """The report on all tasks: from the course's notebooks, scripts and run records to PDF, JSON and one file to hand in.
 
     made = report.make("report")       report.pdf, report.json, submission.zip in that folder
-    report.findings()                  what is stale or does not carry what is said of it, one Finding each
+    report.findings()                  what is stale or does not carry what is said of it, one ReportFinding each
     report.show_pages(made)            its pages as pictures in a notebook
 
 form       what report.json holds, and its schema

@@ -11,7 +11,7 @@ from pathlib import Path
 from labs import files
 from labs.checks import kept, tasks
 from labs.course import CourseError, find, fresh_files
-from labs.course.release import Stamp, digest, stamp_of
+from labs.course.release import ReleaseStamp, digest, stamp_of
 from labs.errors import LabsError
 from labs.report.private import Private
 from labs.results import collect
@@ -53,7 +53,7 @@ class Course:
     folder: Path
     runs: Path
     fresh: dict = field(default_factory=dict)
-    stamp: Stamp | None = None
+    stamp: ReleaseStamp | None = None
     given: frozenset | None = None
     _rows: dict = field(default_factory=dict, repr=False)  # of `rows`, by the names of the runs
 

@@ -4,6 +4,7 @@ The same Report and figures give the same bytes.
 """
 
 import io
+import re
 import shutil
 import tempfile
 from contextlib import contextmanager, suppress
@@ -34,7 +35,10 @@ def source(report, figures):
     pictures = {f"figures/{name}.svg": svg(figure) for name, figure in figures.items()}
     with _folder(HERE / "report.typ", report.model_dump(mode="json") | {"title": TITLE}, pictures) as folder:
         answers = {task.id: task.answer for task in report.tasks if task.answer is not None}
+        answers |= {"appendix": report.appendix} if report.appendix else {}
         made = {id: content.markup(answer) for id, answer in answers.items()}
+        if report.appendix:  # its headings stand two levels higher than those of an answer
+            made["appendix"] = re.sub(r"^(#heading\(level: )(\d)", _higher, made["appendix"], flags=re.MULTILINE)
         for id, text in made.items():
             _answer(folder, id, text)
         try:
@@ -87,6 +91,10 @@ _HEAD = '#import "/parts.typ": *\n'
 
 def _answer(folder, id, markup):
     _write(folder / f"answers/{id}.typ", _HEAD + markup + "\n")
+
+
+def _higher(match):
+    return f"{match[1]}{int(match[2]) - 2}"
 
 
 def _write(path, text):

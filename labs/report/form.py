@@ -23,11 +23,11 @@ Kind = Literal[
 ]
 
 
-class Part(BaseModel, extra="forbid"):
+class ReportPart(BaseModel, extra="forbid"):
     """A part of a report."""
 
 
-class Cell(Part):
+class Cell(ReportPart):
     """A cell of a table: its text and, where it says a number, the number with its interval."""
 
     text: str
@@ -35,7 +35,7 @@ class Cell(Part):
     interval: tuple[float, float] | None = None
 
 
-class Table(Part):
+class ReportTable(ReportPart):
     """A table with a header; notes stand below it."""
 
     caption: str
@@ -44,7 +44,7 @@ class Table(Part):
     notes: list[str] = []
 
 
-class Figure(Part):
+class Figure(ReportPart):
     """A figure, its caption, and its text alternative, made from the same data; `runs` are those that it shows."""
 
     name: str
@@ -53,7 +53,7 @@ class Figure(Part):
     runs: list[str]
 
 
-class Lines(Part):
+class Lines(ReportPart):
     """Lines of a file that matter, without what is of no use on paper; `left_out`: how many lines are not shown."""
 
     file: str
@@ -61,7 +61,7 @@ class Lines(Part):
     left_out: int = 0
 
 
-class Script(Part):
+class ReportScript(ReportPart):
     """A script. `changed` are the numbers (from 1) of its lines that differ from its blank form; None: not compared."""
 
     file: str
@@ -70,7 +70,7 @@ class Script(Part):
     changed: list[int] | None = None
 
 
-class Task(Part):
+class ReportTask(ReportPart):
     """A task with a letter (T1, S1, H1): the question, the student's answer in Markdown, the evidence."""
 
     id: str
@@ -82,13 +82,13 @@ class Task(Part):
     answer: str | None = None
     holds: list[str] = []
     runs: list[str] = []
-    tables: list[Table] = []
+    tables: list[ReportTable] = []
     figures: list[Figure] = []
-    scripts: list[Script] = []
+    scripts: list[ReportScript] = []
     logs: list[Lines] = []
 
 
-class Main(Part):
+class Main(ReportPart):
     """The main result: what the runs of a task say of scaling, a sentence each, and the name of the figure of it."""
 
     task: str
@@ -96,7 +96,7 @@ class Main(Part):
     figure: str
 
 
-class Item(Part):
+class ReportItem(ReportPart):
     """A check or prediction: its state; of a prediction what was expected and, if it was measured, the outcome."""
 
     id: str
@@ -110,7 +110,7 @@ class Item(Part):
     outcome: Cell | None = None
 
 
-class Run(Part):
+class ReportRun(ReportPart):
     """A run: what it was, where, when, and with which script. sha256: of the record's file."""
 
     name: str
@@ -134,7 +134,7 @@ class Run(Part):
     script_sha256: str | None
 
 
-class Finding(Part):
+class ReportFinding(ReportPart):
     """Something that the evidence does not carry, or not any more: its kind, the task, and a sentence."""
 
     kind: Kind
@@ -142,7 +142,7 @@ class Finding(Part):
     text: str
 
 
-class Report(Part):
+class Report(ReportPart):
     """A report on all tasks of a course."""
 
     version: Literal[1] = VERSION
@@ -154,11 +154,12 @@ class Report(Part):
     first_run: str | None
     last_run: str | None
     main: Main | None = None
-    tasks: list[Task]
-    items: list[Item]
-    runs: list[Run]
-    findings: list[Finding]
+    tasks: list[ReportTask]
+    items: list[ReportItem]
+    runs: list[ReportRun]
+    findings: list[ReportFinding]
     missing: list[str]
+    appendix: str | None = None  # Markdown that the student adds
 
 
 def schema():
@@ -168,5 +169,5 @@ def schema():
 
 def as_json(part):
     """The text of a part, or of a dict, as it is written to a file."""
-    data = part.model_dump(mode="json") if isinstance(part, Part) else part
+    data = part.model_dump(mode="json") if isinstance(part, ReportPart) else part
     return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

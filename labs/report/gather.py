@@ -8,7 +8,7 @@ from labs.course.release import digest
 from labs.printed import grouped
 from labs.report import evidence, stale
 from labs.report.course import look
-from labs.report.form import Cell, Item, Main, Report, Run, Task
+from labs.report.form import Cell, Main, Report, ReportItem, ReportRun, ReportTask
 
 
 def gather(course, name=None, machine=None):
@@ -58,7 +58,7 @@ def _lettered(lesson):
 
 
 def _task(course, lesson, item, logs=None):
-    """(Task, {name: figure}). logs: those that were shown; without it only what findings are made of is there."""
+    """(ReportTask, {name: figure}). logs: those that were shown; without it only what findings are made of is there."""
     answer, written = course.answers.get(item.id), item.kind == "answer"
     names = course.matching(item.evidence.runs, course.held)
     names += [name for name in evidence.cited(answer, course.held) if name not in names]
@@ -66,7 +66,9 @@ def _task(course, lesson, item, logs=None):
     if written:
         state = "written" if answer else "open"
     kind = "answer" if written else "check"
-    task = Task(id=item.id, notebook=lesson.notebook, kind=kind, question=item.title, state=state, points=item.points)
+    task = ReportTask(
+        id=item.id, notebook=lesson.notebook, kind=kind, question=item.title, state=state, points=item.points
+    )
     task.runs, task.answer, task.holds = names, answer, item.shown if written and answer else []
     if logs is None:
         return task, {}
@@ -89,7 +91,7 @@ def _item(course, lesson, item):
         outcome = _outcome(course, item, kept) if state != "open" else None
     done = {"state": state, "points": kept.get("points", 0), "attempts": kept.get("attempts", 0)}
     done |= {"kind": kind, "answer": answer, "outcome": outcome}
-    return Item(id=item.id, notebook=lesson.notebook, title=item.title, **done)
+    return ReportItem(id=item.id, notebook=lesson.notebook, title=item.title, **done)
 
 
 def _outcome(course, item, kept):
@@ -123,12 +125,12 @@ def _said(answer):
 
 def _run(course, held):
     record, has = held.record, held.record.configuration
-    fields, cores = Run.model_fields.keys(), record.machine.get("cores")
+    fields, cores = ReportRun.model_fields.keys(), record.machine.get("cores")
     values = {key: getattr(of, key) for of in (has, record) for key in fields & type(of).model_fields.keys()}
     values |= {"name": held.name, "sha256": digest(held.content), "hardware": record.hardware}
     values |= {"epochs": len(record.epochs), "script": course.script_of(record)[0]}
     values |= {"cores": cores if isinstance(cores, int) else None}
-    return Run(**values)
+    return ReportRun(**values)
 
 
 def _missing(course, tasks, items):

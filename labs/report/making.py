@@ -28,15 +28,16 @@ class Made:
     pages: list[bytes]
 
 
-def make(out="report", *, start=".", runs=None, name=None, machine=None, ppi=None):
+def make(out="report", *, start=".", runs=None, name=None, machine=None, ppi=None, appendix=None):
     """Write report.pdf, report.json and submission.zip into the folder `out`; returns Made.
 
     start: a folder of the course; its notebooks lie there, or in the course's notebooks/
     runs: folder of the runs (default: $LABS_RUNS, or `runs` beside the notebooks)
     name, machine: yours and the machine's, as they are to stand on the first page
     ppi: dots per inch of the pages as pictures (default: none are made)
+    appendix: a Markdown file that is to stand at the end (default: no appendix)
 
-    Raises CourseError (no course here), ReportError (pandoc or Typst is missing), files.WriteError.
+    Raises CourseError (no course here), ReportError (pandoc, Typst or the appendix is missing), files.WriteError.
     """
     try:
         import pypandoc
@@ -46,8 +47,10 @@ def make(out="report", *, start=".", runs=None, name=None, machine=None, ppi=Non
     except (ImportError, OSError) as problem:
         lacks = f"The report needs pandoc and Typst, and one of them is missing ({problem})"
         raise ReportError(f"{lacks}. `make setup` installs both.") from None
+    added = _text(appendix) if appendix else None
     course = look(start, runs)
     report, figures = gather(course, name, machine)
+    report.appendix = added
     with document.source(report, figures) as folder:
         pdf = document.compile(folder)
         pages = document.compile(folder, "png", ppi=ppi) if ppi else []
@@ -57,6 +60,14 @@ def make(out="report", *, start=".", runs=None, name=None, machine=None, ppi=Non
     for path, written in zip(paths, (pdf, data, packed), strict=True):
         files.write(path, written)
     return Made(*paths, report, [pages] if isinstance(pages, bytes) else pages)
+
+
+def _text(path):
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        said = getattr(problem, "strerror", "it is no text in UTF-8")
+        raise ReportError(f"The appendix {path} cannot be read: {said}. The report was not made.") from None
 
 
 def show_pages(made, first=1, last=4):

@@ -1,4 +1,4 @@
-"""What the evidence does not carry, or not any more: one Finding for each."""
+"""What the evidence does not carry, or not any more: one ReportFinding for each."""
 
 import json
 from contextlib import suppress
@@ -8,7 +8,7 @@ from pathlib import Path
 from labs import files
 from labs.course.release import digest
 from labs.printed import few, grouped
-from labs.report.form import Finding
+from labs.report.form import ReportFinding
 from labs.results import metrics
 
 SEEN = ".answers.json"  # in the folder of the runs: when each answer was first seen as it is
@@ -28,7 +28,7 @@ def findings(course, tasks):
             "different machines": _machines(held),
             "no repeats": _no_repeats(course.rows([each.name for each in held])),
         }
-        found += [Finding(kind=kind, task=task.id, text=text) for kind, texts in looks.items() for text in texts]
+        found += [ReportFinding(kind=kind, task=task.id, text=text) for kind, texts in looks.items() for text in texts]
     return found + list(_outputs(course, tasks))
 
 
@@ -150,11 +150,11 @@ def _outputs(course, tasks):
             others.append((notebook, f"{Path(name).name} ({kind})"))
     for notebook, names in grouped(older).items():
         text = f"The notebook shows {few(list(dict.fromkeys(names)), 4)} as it was before it ran again, or was removed."
-        yield Finding(kind="output of an older record", task=notebook, text=text + " Run its cells again.")
+        yield ReportFinding(kind="output of an older record", task=notebook, text=text + " Run its cells again.")
     asked = {item.id for lesson in course.lessons for item in lesson.task if item.evidence.figures}
     foreign = grouped(others)
     for task in tasks:
         if task.id in asked and not task.runs and task.notebook in foreign:
             names = few(list(dict.fromkeys(foreign[task.notebook])), 4)
             text = f"The figures in {task.notebook} rest on {names}; this task asks for runs of your own."
-            yield Finding(kind="not measured by you", task=task.id, text=text)
+            yield ReportFinding(kind="not measured by you", task=task.id, text=text)

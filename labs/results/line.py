@@ -13,18 +13,11 @@ import re
 import shlex
 from dataclasses import dataclass
 
+from labs import files
+
 _RESULT = re.compile(r"^(?:(\d{1,9})/(\d{1,9}) ?(\[[=>.\s-]*\]|[━ ]+)? ?)?(?:- )?(\d{1,9})s(?= |$)(.*)$")
 _BARE = re.compile(r" (?:\d+(?:us|ms|s)/\w+ )?- loss: ")  # what follows the seconds where no steps stand before
-_NUMBERS = {  # lines that say nothing but numbers
-    "epoch": re.compile(r"^Epoch (\d{1,9})/(\d{1,9})\s*$"),
-    "repeat": re.compile(r"^Repeat (\d{1,9}) of (\d{1,9})\b"),
-    "stopped": re.compile(r"^Epoch \d+: early stopping"),
-    "samples": re.compile(r"^Train on (\d{1,9}) samples"),
-    # Horovod's synthetic benchmarks
-    "batch": re.compile(r"^Batch size: (\d{1,9})$"),
-    "iteration": re.compile(r"^Iter #\d+: (\d+\.?\d*) img/sec per \w+$"),
-    "mean": re.compile(r"^Img/sec per \w+: (\d+\.?\d*) \+-"),
-}
+_NUMBERS = {kind: re.compile(pattern) for kind, pattern in files.beside(__file__).items()}
 _RATE = re.compile(r"(?<![\w.])(\d{1,12})(us|ms|s)/(step|epoch|sample)(?!\w)")
 _METRIC = re.compile(r"- ([A-Za-z_][\w./]*): (-?\d+\.?\d*(?:e[+-]?\d+)?|-?nan|-?inf)(?=\s|$)", re.I)
 _WHOLE = re.compile(r"(?:\.\d{4}|e[+-]\d\d|nan|inf|/step|/epoch|/sample)$")
@@ -36,7 +29,7 @@ def read(line):
 
     "epoch", "repeat": [number, planned] of the one that begins; "stopped": [], the training ended early, as planned;
     "samples": [of an epoch], on which Keras before TensorFlow 2.2 trains; of Horovod's synthetic benchmarks "batch":
-    [of a worker], "iteration", "mean": [images/s of a worker] in one iteration, in all; "result": a Result;
+    [of a worker], "iteration", "mean": [images/s of a worker] in one iteration, in all; "result": an EpochLine;
     "settings": what `settings` gives.
     """
     for kind, pattern in _NUMBERS.items():
@@ -48,7 +41,7 @@ def read(line):
 
 
 @dataclass
-class Result:
+class EpochLine:
     """The results of an epoch: whole `seconds`, `rates` as (number, unit, per), `metrics`.
 
     steps: None where the line has none; of old Keras they are samples (`per_sample` where it says so);
@@ -66,7 +59,7 @@ class Result:
     def per_sample(self):
         return any(per == "sample" for *_, per in self.rates)
 
-    def same_form(self, other: "Result") -> bool:
+    def same_form(self, other: "EpochLine") -> bool:
         """Whether both lines hold the same metrics in the same order, and the same units of time."""
         return list(self.metrics) == list(other.metrics) and [r[2] for r in self.rates] == [r[2] for r in other.rates]
 
@@ -95,7 +88,7 @@ class Result:
         return float(self.seconds), 1.0, note
 
 
-def result(line: str) -> Result | None:
+def result(line: str) -> EpochLine | None:
     """The results in a line (without rank prefix, colours and control characters), or None for another line."""
     match = _RESULT.match(line)
     if not match or match[1] != match[2] or not (match[1] or _BARE.match(match[5])):
@@ -104,7 +97,7 @@ def result(line: str) -> Result | None:
     rates = [(int(number), unit, per) for number, unit, per in _RATE.findall(match[5])]
     bar = bool(match[3] and match[3].strip())
     steps = match[1] and int(match[1])
-    return Result(steps, int(match[4]), rates, metrics, bar, bool(_WHOLE.search(line))) if metrics else None
+    return EpochLine(steps, int(match[4]), rates, metrics, bar, bool(_WHOLE.search(line))) if metrics else None
 
 
 # Header "Name: value" (spaces and capitals do not matter) or option "--name value" -> field of a run.

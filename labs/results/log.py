@@ -242,7 +242,7 @@ class _Section:
     planned_repeats: int = 1
     open: bool = False  # an epoch began and did not end
     stopped: bool = False
-    last: lines.Result | None = None
+    last: lines.EpochLine | None = None
     steps: set = field(default_factory=set)
     samples: int | None = None  # of an epoch, where Keras counts them
     batch: int | None = None  # of a worker, in Horovod's benchmarks

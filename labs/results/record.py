@@ -29,7 +29,7 @@ class UnwritableError(RecordError):
     code = 1
 
 
-class _Part(BaseModel):
+class _RecordPart(BaseModel):
     """Numbers are finite, and nothing is converted: "2" is refused as a number. What a newer kit has added is kept."""
 
     model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False, ser_json_inf_nan="constants")
@@ -45,7 +45,7 @@ AMOUNT = "how much was trained, and from which seed: a time per epoch does not d
 EXCHANGE = "how gradients are exchanged: a single worker exchanges nothing"
 
 
-class Configuration(_Part):
+class Configuration(_RecordPart):
     """How a training was run; None if not known. `images` is what was asked for, None for the whole data set."""
 
     model: str | None = None
@@ -91,7 +91,7 @@ class Configuration(_Part):
         return all(getattr(self, name, None) == getattr(wanted, name) for name in wanted.model_fields_set)
 
 
-class Epoch(_Part):
+class RecordedEpoch(_RecordPart):
     """One finished epoch of one repeat (both counted from 0): seconds, images processed, and each step's seconds.
 
     Where trainings took turns: the round (from 1; None for warm-up), the place in its order (from 0), and the share of
@@ -109,7 +109,7 @@ class Epoch(_Part):
     metrics: dict[str, Metric] = {}
 
 
-class Record(_Part):
+class Record(_RecordPart):
     """One run: its configuration, its epochs so far, and where, when and with what it was made.
 
     observed: what the recorder saw of optimizer and network (labs.training.observed); study: what the records of
@@ -130,7 +130,7 @@ class Record(_Part):
     study: str | None = None
     order_seed: Count | None = None
     sharing: str | None = None
-    epochs: list[Epoch]
+    epochs: list[RecordedEpoch]
     machine: dict[str, Any] = {}
     versions: dict[str, str | None] = {}
     command: list[str] = []

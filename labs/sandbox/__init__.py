@@ -1,6 +1,6 @@
 """Untrusted code, run where it can reach nothing: bubblewrap (`bwrap`), with limits on all that it starts.
 
-run(argv, ...)  runs a program and returns its Outcome; the other modules say what it sees and what it may use
+run(argv, ...)  runs a program and returns its SandboxOutcome; the other modules say what it sees and what it may use
 missing()       why there is no sandbox on this machine, or None
 interpreter()   what Python needs to see, for `read_only`
 
@@ -12,9 +12,9 @@ given       the files that it finds, written from outside
 written     the files that it leaves, read from outside
 
 Nothing is left behind: the files lie in memory and go with the last process, and all processes with the first one,
-also if this process is killed. A caller that gets an Outcome judges it outside: it is data, of any content.
+also if this process is killed. A caller that gets a SandboxOutcome judges it outside: it is data, of any content.
 """
 
 from labs.sandbox.limits import Limits
-from labs.sandbox.run import Outcome, SandboxError, missing, run
+from labs.sandbox.run import SandboxError, SandboxOutcome, missing, run
 from labs.sandbox.walls import interpreter

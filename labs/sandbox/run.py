@@ -27,7 +27,7 @@ class SandboxError(LabsError):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SandboxOutcome:
     """What a program did.
 
     status: its exit status, 128 + the number of the signal that ended it; None if it was stopped. ended: the name of
@@ -47,7 +47,7 @@ class Outcome:
 
 
 def run(argv, *, files=None, read_only=(), env=None, stdin=b"", limits=None, heard=None):
-    """Run a program where it reaches nothing else, and return its Outcome when all its processes are gone.
+    """Run a program where it reaches nothing else, and return its SandboxOutcome when all its processes are gone.
 
     Args: the words of the command; {path: text or bytes} of files in its folder (relative, or below /tmp), where what
     begins with #! is a program; folders that it may read, as a list or as {path here: path inside} (if we are root,
@@ -87,7 +87,7 @@ def run(argv, *, files=None, read_only=(), env=None, stdin=b"", limits=None, hea
         ended = inside.watch(limits, started + limits.seconds)
         status, seconds = inside.status(), time.monotonic() - started
         found, left = written.collect(inside.work, limits.disk, limits.files)
-    return Outcome(
+    return SandboxOutcome(
         None if ended else status, ended, bytes(inside.out), bytes(inside.err), seconds, found, left, inside.computed
     )
 

@@ -128,7 +128,7 @@ class Transfer(NamedTuple):
 
 
 @dataclass
-class Played:
+class PlayedSchedule:
     """What came of it. problem: why it is not right, or None; cycle: [(rank, text, rank that it waits for)] of a
     deadlock; changes: for each rank (time, MB, name) of what its memory gets and frees; sent: MB by rank."""
 
@@ -218,7 +218,7 @@ class _Exchange:
         self.came, self.brought, self.gets, self.text, self.end = set(), {}, {}, "", None
 
 
-class _Rank:
+class _ScheduleRank:
     """A rank while it is played: what it holds, {tensor: {part: what it sums up}}, and where in its program it is.
 
     busy: {(tensor, part): the exchange that it is in, as it is written}; started: {operation: _Exchange}; waits: the
@@ -284,14 +284,14 @@ def _added(contents):
 
 
 def play(case, programs):
-    """Played of the operations of each rank, as programs give them. Whatever is wrong with them, it is its problem."""
+    """The PlayedSchedule of the operations of each rank, as programs give them; its `problem` says what is wrong."""
     return _Play(case).played(programs)
 
 
 class _Play:
     def __init__(self, case):
-        self.case, self.every, self.found = case, tuple(range(case.ranks)), Played(case)
-        self.ranks, self.messages, self.meetings = [_Rank(case, place) for place in self.every], {}, []
+        self.case, self.every, self.found = case, tuple(range(case.ranks)), PlayedSchedule(case)
+        self.ranks, self.messages, self.meetings = [_ScheduleRank(case, place) for place in self.every], {}, []
         self.free_out, self.free_into = [0.0] * case.ranks, [0.0] * case.ranks  # when each link is free again
 
     def played(self, programs):
@@ -320,7 +320,9 @@ class _Play:
                 if self.case.words and word not in self.case.words:
                     raise _Wrong(f"this puzzle must be solved without `{word}`.")
                 if word == "wait" and open_.pop(values["started"], None) is None:
-                    raise _Wrong("it waits for an exchange that was not started.")
+                    raise _Wrong(
+                        "it waits for what was not started with `wait=False`. Other calls are complete when they end."
+                    )
             except SimulationError as wrong:
                 raise _Wrong(f"Rank {place}, operation {step + 1}, {word} ({line}): {wrong}") from None
             except (TypeError, ValueError, LookupError):

@@ -44,7 +44,7 @@ class Directive(NamedTuple):
     value: str
 
 
-class Script(NamedTuple):
+class BatchScript(NamedTuple):
     """What sbatch reads in a script.
 
     first: its first line. directives: in order. ignored: (line number, text, reason) of lines that are meant as
@@ -59,7 +59,7 @@ class Script(NamedTuple):
     refused: list
 
     def meant(self):
-        """The Script that was meant: with the ignored lines as directives, and misspelt options spelt right."""
+        """The BatchScript that was meant: with the ignored lines as directives, and misspelt options spelt right."""
         found, refused = list(self.directives), []
         for index, word, reason in self.refused:
             name, equals, value = word.partition("=")
@@ -148,7 +148,7 @@ def minutes(text):
 
 
 def read(text):
-    """The directives of a batch script's text, as a Script."""
+    """The directives of a batch script's text, as a BatchScript."""
     lines, words, refused, ignored, first_command, here = text.split("\n"), [], [], [], None, None
     for index, line in enumerate(lines, 1):
         if here:
@@ -166,7 +166,7 @@ def read(text):
             first_command = first_command or index
             here = (_HERE.search(re.sub(r"<<<|\$\(\(.*?\)\)", "", line)) or [None] * 3)[2]
     directives = _options(words, refused)
-    return Script(lines[0], directives, ignored, first_command, sorted(refused))
+    return BatchScript(lines[0], directives, ignored, first_command, sorted(refused))
 
 
 def _words(text):
@@ -248,7 +248,7 @@ def similar(name):
 
 
 def _meant(line, first_command):
-    """Why sbatch takes a line for a comment that is meant as a directive; None for any other line."""
+    """Why sbatch takes a line that is meant as a directive for a comment; None for any other line."""
     match = _MEANT.match(line)
     if not match or difflib.SequenceMatcher(None, match[3].upper(), "SBATCH").ratio() < 0.8:
         return None

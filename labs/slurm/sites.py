@@ -77,7 +77,7 @@ class Scheduler(Section):
     time_max: Minutes
 
 
-class Node(Section):
+class SiteNode(Section):
     """cpus: of a node, as SLURM counts them; nodes_max: how many nodes there are."""
 
     nodes_max: Count = Field(alias="count")
@@ -86,7 +86,7 @@ class Node(Section):
     threads_per_core: Count = 1
 
 
-class Job(Section):
+class SiteJob(Section):
     """workers: those of the scripts on one node, in turn; nodes: of the script over several nodes; time: the limit."""
 
     preset: Literal[tuple(presets.PRESETS)]
@@ -95,7 +95,7 @@ class Job(Section):
     time: Time
 
 
-class Software(Section):
+class SiteSoftware(Section):
     """python: words of the command that starts Python."""
 
     modules: list[Module] = []
@@ -118,10 +118,10 @@ class SiteFile(Section):
     name: Line
     about: str
     scheduler: Scheduler
-    node: Node
+    node: SiteNode
     cpus_per_gpus: dict[str, list[int]] = {}
-    job: Job
-    software: Software
+    job: SiteJob
+    software: SiteSoftware
     paths: Paths = Paths()
 
     @model_validator(mode="after")
@@ -145,7 +145,7 @@ class SiteFile(Section):
 Personal = create_model("Personal", __base__=Section, **{key: (str | None, None) for key in PERSONAL})
 
 
-class Site(Paths, Software, Job, Node, Scheduler):
+class Site(Paths, SiteSoftware, SiteJob, SiteNode, Scheduler):
     """A site as its file says, all sections side by side. cpus_per_gpus: {GPUs per node: [least, most] CPUs per node};
     personal: account, QOS and folders, as far as the environment or <site>.local.toml says them."""
 

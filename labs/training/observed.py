@@ -28,7 +28,7 @@ def start(model, declared):
             "timed or counted, since Keras tells of the first one of each group only. Leave this option out."
         )
     replicas = compat.replicas(model)
-    wanted = declared.workers if declared.strategy == "mirrored" else 1
+    wanted = declared.workers if declared.strategy in ("mirrored", "jax") else 1
     if replicas != wanted:
         raise ObservedError(
             f"The recorder was told {several(declared.workers, 'worker')}, strategy {declared.strategy!r}, but the "

@@ -14,7 +14,7 @@ from labs import data, devices, models, training
 def main(argv=None):
     parser = argparse.ArgumentParser(prog="python -m labs.training.program", description=__doc__)
     parser.add_argument("--model", default="ResNet50V2", help=f"one of {', '.join(models.NAMES)}")
-    parser.add_argument("--strategy", default="mirrored", choices=("single", "mirrored", "horovod"))
+    parser.add_argument("--strategy", default="mirrored", choices=("single", "mirrored", "horovod", "jax"))
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch_size", type=int, default=256, help="images per step, over all workers")
@@ -34,6 +34,10 @@ def main(argv=None):
             parser.error(f"--workers {args.workers}, but started on {hvd.size()}: start one rank for each worker.")
         devices.pin(hvd.local_rank(), hvd.local_size())
         callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()]
+    elif args.strategy == "jax":
+        names = devices.of_jax(args.workers)
+        if args.workers > 1:  # on a single device Keras would compile the step two times more
+            keras.distribution.set_distribution(keras.distribution.DataParallel(devices=names))
     else:
         names = devices.workers(args.workers)
     keras.utils.set_random_seed(args.seed + rank)
@@ -55,7 +59,8 @@ def main(argv=None):
             optimizer=hvd.DistributedOptimizer(optimizer) if args.strategy == "horovod" else optimizer,
             loss="sparse_categorical_crossentropy",
             metrics=["accuracy"],
-            jit_compile=False,  # as on one GPU, so on many: XLA must not speed up only the baseline
+            # As on one GPU, so on many: XLA must not speed up only the baseline. JAX compiles on any number with XLA.
+            jit_compile=args.strategy == "jax",
         )
     asked = {"model": args.model, "strategy": args.strategy, "workers": args.workers}
     recorder = training.Recorder(args, **asked, images=len(dataset.images), learning_rate=learning_rate)

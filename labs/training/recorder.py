@@ -20,7 +20,7 @@ import keras
 from labs import devices, files, ranks, stacks, waiting
 from labs.errors import LabsError
 from labs.results import record as records
-from labs.results.record import Configuration, Epoch, Record
+from labs.results.record import Configuration, Record, RecordedEpoch
 from labs.training import mirrored, observed, sampler
 from labs.training.arguments import check
 
@@ -29,7 +29,7 @@ class Recorder(keras.callbacks.Callback):
     """Times every step of `fit` and keeps `path`, runs/<name>.json, up to date. record: what has been recorded so far.
 
     args: parsed command line (see `arguments`; also `epochs` and `batch_size`, the global batch)
-    model: name of the network; strategy: "single", "mirrored" or "horovod"; workers: how many take part
+    model: name of the network; strategy: "single", "mirrored", "horovod" or "jax"; workers: how many take part
     images: number of images in the data set; learning_rate: the rate in use (after scaling)
 
     Where trainings take turns (labs.jobs.turns), an epoch begins when it is this one's turn.
@@ -75,7 +75,7 @@ class Recorder(keras.callbacks.Callback):
             oversubscribed=devices.oversubscribed(workers),
             epochs=[],
             machine=devices.machine(),
-            versions=devices.versions(),
+            versions=devices.versions(strategy),
             command=_command(),
             script_sha256=_script_sha256(),
             started=_now(),
@@ -203,7 +203,7 @@ class Recorder(keras.callbacks.Callback):
             record.observed.setdefault("parameters", self.model.count_params())
         images = self._images or self._consumed() or record.steps * record.configuration.global_batch
         images = min(record.dataset_images, images)  # where nobody sharded, each image was seen by all
-        record.epochs.append(Epoch(**done, images=images, step_seconds=self._steps, metrics=metrics))
+        record.epochs.append(RecordedEpoch(**done, images=images, step_seconds=self._steps, metrics=metrics))
         if self.rank:
             return
         try:

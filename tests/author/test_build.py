@@ -350,14 +350,14 @@ def test_the_time_of_a_quiet_execution_is_stated(built, monkeypatch, seconds, ot
     )
     row = "| `{}` | learn | T4 | 10 min | {} |\n"
     readme.write_text(row.format("01_first", "3 min") + row.format("02_second", "3 min"))
-    exit = computing.Watch.__exit__
+    exit = computing.Stopwatch.__exit__
 
     def took(watch, *problem):
         exit(watch, *problem)
         assert watch.seconds > 0.1 and 0 <= watch.others <= 1
         watch.seconds, watch.others = seconds, others
 
-    monkeypatch.setattr(computing.Watch, "__exit__", took)
+    monkeypatch.setattr(computing.Stopwatch, "__exit__", took)
     monkeypatch.setattr(computing.devices, "cores", lambda: cores)
     monkeypatch.setenv("LABS_PRESET", "laptop")
     lines = []
@@ -375,10 +375,10 @@ def test_the_time_of_a_quiet_execution_is_stated(built, monkeypatch, seconds, ot
 
 
 def test_what_others_compute_is_seen():
-    with computing.Watch() as alone:
+    with computing.Stopwatch() as alone:
         subprocess.run([sys.executable, "-c", "for i in range(10**7): pass"], check=True)
     other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    with computing.Watch() as beside:
+    with computing.Stopwatch() as beside:
         time.sleep(2)
     other.kill()
     other.wait()

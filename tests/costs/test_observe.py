@@ -62,7 +62,7 @@ def test_nothing_to_read(tmp_path):
 
 
 def test_an_earlier_run_is_not_measured_together_with_the_later_one(tmp_path):
-    epochs = [records.Epoch(epoch=number, seconds=5.0) for number in range(3)]
+    epochs = [records.RecordedEpoch(epoch=number, seconds=5.0) for number in range(3)]
     for name, own in (("a", "a"), ("a.1", "a"), ("a.2", "a.2")):  # the last was called so when it was made
         has = Configuration(model="M", workers=1, global_batch=64)
         made = records.Record(name=own, state="finished", configuration=has, steps=10, epochs=epochs)

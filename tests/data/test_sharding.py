@@ -157,13 +157,13 @@ def test_explorer_draws_again_into_one_figure():
 
 
 def test_unseen_and_epoch_times_name_their_numbers():
-    from labs.results.record import Configuration, Epoch, Record
+    from labs.results.record import Configuration, Record, RecordedEpoch
 
     figure = pictures.unseen({2: [0.24, 0.26], 4: [0.31]})
     assert "0.250 for 2, 0.310 for 4" in figure.alt and "workers K" in figure.axes[0].get_xlabel()
 
     def record(workers, *seconds):
-        epochs = [Epoch(epoch=k, seconds=s) for k, s in enumerate(seconds)]
+        epochs = [RecordedEpoch(epoch=k, seconds=s) for k, s in enumerate(seconds)]
         return Record(state="finished", configuration=Configuration(workers=workers), epochs=epochs)
 
     runs = {"one": [record(1, 9, 2, 4), record(2, 9, 3)], "two": [record(1, 9, 2, 4), record(2, 9, 1.5)]}

@@ -24,7 +24,7 @@ from labs.checks import tasks
 from labs.course.release import digest
 from labs.report.archive import zipped
 from labs.results import record as records
-from labs.results.record import Configuration, Epoch, Record
+from labs.results.record import Configuration, Record, RecordedEpoch
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ("01_basic_concepts", "05_resnet50_scaling", "05b_script_for_a_cluster")
@@ -100,7 +100,7 @@ def study(seed, speed=1.0, machine=None, smooth=0.06):
             metrics = {"accuracy": min(0.99, 0.1 + 0.88 * learnt), "loss": 2.3 * (1.05 - learnt)}
             whole = sum(steps) + abs(draw.gauss(0.0006, 0.0002))
             record.epochs.append(
-                Epoch(
+                RecordedEpoch(
                     epoch=number, round=number or None, order=0 if number else None, seconds=whole, images=512,
                     step_seconds=steps, metrics=metrics,
                 )

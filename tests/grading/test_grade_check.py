@@ -161,7 +161,7 @@ def no_sandbox(*_, **__):
 
 
 def gone(*_, **__):
-    return sandbox.Outcome(137, None, b"", b"", 0.0, {}, {})
+    return sandbox.SandboxOutcome(137, None, b"", b"", 0.0, {}, {})
 
 
 @pytest.mark.parametrize("fails", [no_sandbox, gone])
@@ -175,7 +175,7 @@ def test_a_sandbox_that_fails_is_open_for_a_person_and_tried_again(fails, needs_
     assert {(each["state"], each["how"]) for each in found.values()} == {("open", "person")} and found["01.15"]["code"]
     assert "is open for you in 1 (001): not judged: " in capsys.readouterr().out
     with pytest.MonkeyPatch.context() as monkey:
-        monkey.setattr(judge, "judged", lambda *_: ({"01.15": judge.Result("right", "outside")}, []))
+        monkey.setattr(judge, "judged", lambda *_: ({"01.15": judge.CheckResult("right", "outside")}, []))
         graded(tmp_path)
     with pytest.MonkeyPatch.context() as monkey:
         monkey.setattr(check, "_kit", lambda _: "newer")

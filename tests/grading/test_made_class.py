@@ -43,7 +43,7 @@ def grades(export, needs_sandbox, tmp_path_factory):
     def judged_or_right(submission, root, notebook, seed):
         if submission.number in replayed or not submission.contents:
             return judged(submission, root, notebook, seed)
-        return {id: judge.Result("right", "outside") for id in reference.asked(root, notebook)}, []
+        return {id: judge.CheckResult("right", "outside") for id in reference.asked(root, notebook)}, []
 
     monkey.setattr(judge, "judged", judged_or_right)
     for words in (["check", "--notebooks", *made_class.NOTEBOOKS], ["out"]):

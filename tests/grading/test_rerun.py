@@ -189,7 +189,7 @@ DOUBTED = "it is not compared with what was handed in"
     ],
 )
 def test_a_record_is_held_against_the_clock_outside(turn, seconds, computed, said):
-    epochs = [records.Epoch(repeat=repeat, epoch=n, seconds=1.0) for repeat in range(3) for n in range(3)]
+    epochs = [records.RecordedEpoch(repeat=repeat, epoch=n, seconds=1.0) for repeat in range(3) for n in range(3)]
     assert list(rerun._doubts({"a": epochs}, {"a": [turn] * 9}, seconds, computed)) == said
 
 

@@ -10,7 +10,7 @@ from labs import files
 from labs.checks import tasks
 from labs.cli import main
 from labs.grading import check, guessing, judge, likeness, marks, points, rubric
-from labs.grading.judge import Result
+from labs.grading.judge import CheckResult
 from labs.report.archive import zipped
 
 FIVE = "05_resnet50_scaling"
@@ -66,7 +66,9 @@ def judged(monkeypatch):
     """judged(05.6=state, ...): from now on the kit judges so, as another kit would."""
 
     def judged(**states):
-        found = {id[1:].replace("_", "."): Result(state, "outside", f"it is {state}.") for id, state in states.items()}
+        found = {
+            id[1:].replace("_", "."): CheckResult(state, "outside", f"it is {state}.") for id, state in states.items()
+        }
         monkeypatch.setattr(judge, "judged", lambda *_: (found, []))
         monkeypatch.setattr(check, "_kit", lambda root: str(states))
 

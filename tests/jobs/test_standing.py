@@ -1,5 +1,6 @@
 """labs.jobs.standing: where the ranks of a running job are, by a signal alone; labs.results.standstill: in words."""
 
+import itertools
 import json
 import os
 import signal
@@ -112,6 +113,13 @@ def test_the_end_of_an_earlier_run_leaves_the_files_of_a_newer_one(started):
     job = started(SLEEPS)
     earlier.stop()
     assert standing.files(job.stem) and standing.ranks(job.stem)[0]["looks"]
+
+
+def test_one_that_sleeps_and_now_and_then_waits_for_a_core_does_not_compute(started, monkeypatch):
+    job, states = started(SLEEPS), itertools.cycle(["running", "sleeping", "sleeping"])
+    monkeypatch.setattr(standing, "_state", lambda head: next(states))
+    (rank,) = standing.ranks(job.stem)
+    assert rank["state"] == "sleeping" and "Rank 0 sleeps" in standstill.verdict([rank])[0]
 
 
 def test_what_runs_computes_and_what_is_stopped_is_stopped(started):

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from labs.lessons.nb10 import feeding
-from labs.results.record import Configuration, Epoch, Record
+from labs.results.record import Configuration, Record, RecordedEpoch
 from labs.results.watched import Watched
 
 # 10.2: 100 images/s of 6e7 operations on a worker that can do 5e10: 0.12
@@ -124,7 +124,9 @@ def with_options(files, read, small, batch):
 
 
 def run(script="faster.py", options=(), rate=100.0, accuracy=0.95, images=1024, parameters=1000, **more):
-    epochs = [Epoch(epoch=n, seconds=images / rate, images=images, metrics={"val_accuracy": accuracy}) for n in (0, 1)]
+    epochs = [
+        RecordedEpoch(epoch=n, seconds=images / rate, images=images, metrics={"val_accuracy": accuracy}) for n in (0, 1)
+    ]
     configuration = Configuration(dataset=more.pop("dataset", "digits"), image_size=32)
     given = {"state": "finished", "epochs": epochs, "dataset_images": images, "observed": {"parameters": parameters}}
     given |= {"command": [f"scripts/{script}", *map(str, options)], "script_sha256": script}

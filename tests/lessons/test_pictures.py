@@ -17,20 +17,22 @@ from labs.lessons.asked import question
 from labs.lessons.nb00 import first
 from labs.lessons.nb00 import pictures as ZERO
 from labs.lessons.nb01 import pictures as ONE
+from labs.lessons.nb01 import pipeline
 from labs.lessons.nb02 import pictures as TWO
-from labs.lessons.nb02 import sgd
+from labs.lessons.nb02 import sgd, stragglers
 from labs.lessons.nb02b import pictures as RING
 from labs.lessons.nb03 import pictures as THREE
 from labs.lessons.nb07 import pictures as SEVEN
 from labs.lessons.nb11 import pictures as ELEVEN
 from labs.lessons.nb12 import pictures as TWELVE
 from labs.lessons.nb13 import pictures as THIRTEEN
+from labs.lessons.nb14 import pictures as FOURTEEN
 from labs.measure import breakdown
 from labs.models import counts
 from labs.results.run import load_record
 from labs.show import widgets
 from labs.show.figure import png
-from labs.simulate import pipeline, reduce, schedule, stragglers
+from labs.simulate import reduce, schedule
 from labs.simulate.given import SimulationError
 
 GRADIENT = ("gradient", 0, None, ())
@@ -38,7 +40,7 @@ SENT = [  # the operations of two ranks
     [("send", (GRADIENT, 1, True), "line 1"), ("receive", (GRADIENT, 1, False, True), "line 2")],
     [("receive", (GRADIENT, 0, True, True), "line 1"), ("send", (GRADIENT, 0, True), "line 2")],
 ]
-KINDS = {"imagenet": "recorded", "gap": "computed"}  # all others are simulated
+KINDS = {"imagenet": "recorded", "gap": "computed", "apart": "measured"}  # all others are simulated
 PICTURES = {
     "gap": (
         lambda: ONE.gap(lambda months: 2 ** (12 / months)),
@@ -74,6 +76,10 @@ PICTURES = {
             "K = 2, L = 1, M = 2: 2 ms",
             "At 1.5 ms: rank 0 waits in receive(gradient(0), source=1); holds 16 MB: gradient 0",
         ],
+    ),
+    "apart": (
+        lambda: FOURTEEN.apart({"MirroredStrategy": 5e-7, "JAX, 2 devices": 3e-7}, 5e-6, 0.05),
+        ["JAX, 2 devices 3.0e-07", "is 5.0e-06", "10000 times as much"],
     ),
     "costs": (lambda: RING.costs(), ["On 1024 workers: one server 1.93e+04 ms", "ring 39.2 ms"]),
 }

@@ -96,7 +96,7 @@ def test_a_step_that_is_checked_again_and_again_brings_no_warning_of_tensorflow(
 
 def test_gradient_is_the_slope_of_the_loss():
     train = small.digits().train
-    part = small.Part(train.images[:20].astype(float), train.labels[:20])
+    part = small.DigitsPart(train.images[:20].astype(float), train.labels[:20])
     weights = small.begin(0).astype(float)
     slope = small.gradient(weights[None], part.images[None], part.labels[None])[0]
     for place in np.argsort(-np.abs(slope))[:200:25]:

@@ -19,7 +19,7 @@ def a_report(answers):
     """A Report that holds answers and nothing else, {id: Markdown}."""
     empty = dict(machine=None, hardware=[], versions={}, first_run=None, last_run=None, items=[], runs=[])
     said = dict(notebook="05", kind="answer", question="What?", state="written", points=1)
-    written = [form.Task(id=id, answer=text, **said) for id, text in answers.items()]
+    written = [form.ReportTask(id=id, answer=text, **said) for id, text in answers.items()]
     return form.Report(kit="1", name=None, tasks=written, findings=[], missing=[], **empty)
 
 

@@ -282,13 +282,21 @@ print(code, [name for name in sys.modules if name in ("tensorflow", "keras", "ma
 
 def test_an_untouched_course_gives_a_report_that_says_what_is_missing(tmp_path):
     root = reported.course(tmp_path / "course")
-    made = report.make(tmp_path / "out", start=root)
+    made = report.make(tmp_path / "out", start=root, appendix=ROOT / "docs/students/standstill.md")
     pdf = Pdf(made.pdf)
+    assert "Appendix" in pdf.text and "the launcher names a signal" in " ".join(pdf.text.split())
     written = [task for task in made.report.tasks if task.holds or task.answer]
     assert written == [] and "No run is on record." in pdf.text
     missing = [f"{task.id}: no answer is written." for task in made.report.tasks if task.points and task.id[0] == "T"]
     assert {"T1: no answer is written.", "T5: none of its runs is on record."} <= set(made.report.missing)
     assert set(made.report.missing) & set(missing) and all(line in pdf.text for line in made.report.missing[:3])
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe"])
+def test_an_appendix_that_cannot_be_read_is_one_line(tmp_path, content):
+    (tmp_path / "notes.md").write_bytes(content) if content else None
+    with pytest.raises(report.ReportError, match=r"^The appendix \S+notes.md cannot be read: [^\n]*\. The rep"):
+        report.make(tmp_path / "out", appendix=tmp_path / "notes.md")
 
 
 def test_what_a_good_answer_holds_is_shown_beside_a_written_answer_only(made):

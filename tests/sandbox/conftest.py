@@ -82,6 +82,6 @@ def run(request):
         assert done.returncode == 0, done.stderr[-2000:]
         status, ended, *texts, seconds, files, left = json.loads(done.stdout)
         files = {name: base64.b64decode(text) for name, text in files.items()}
-        return sandbox.Outcome(status, ended, *map(base64.b64decode, texts), seconds, files, left)
+        return sandbox.SandboxOutcome(status, ended, *map(base64.b64decode, texts), seconds, files, left)
 
     return run

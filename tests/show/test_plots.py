@@ -258,7 +258,7 @@ def test_steps_show_time_distribution_and_what_waiting_would_make_of_one_worker(
     times, shares = figure.axes
     assert times.get_xlabel() == "round (from 0)" and "seconds" in times.get_ylabel() + shares.get_xlabel()
     assert list(times.get_lines()[0].get_ydata()) == [s for epoch in ONE for s in epoch]
-    names = texts(figure.legends[0])
+    names = texts(shares.get_legend())
     assert names[0] == "M, 1 worker: half within 1.15 s" and names[2].startswith("slowest of 2 steps on 1 worker: half")
     assert figure.get_supxlabel() == "measured: the dashed curve is computed from the steps of 1 worker"
     assert "M, 1 worker: first step 9 s; of 6 steady steps half take 1.15 s or less" in figure.alt

@@ -71,7 +71,7 @@ def test_every_key_stands_in_the_template():
     text = (ROOT / "slurm/sites/template.toml").read_text()
     for section in ("scheduler", "node", "cpus_per_gpus", "job", "software", "paths"):
         assert f"\n[{section}]" in text
-    for model in (sites.Scheduler, sites.Node, sites.Job, sites.Software, sites.Paths):
+    for model in (sites.Scheduler, sites.SiteNode, sites.SiteJob, sites.SiteSoftware, sites.Paths):
         for name, field in model.model_fields.items():
             assert f"\n{field.alias or name} = " in text
 

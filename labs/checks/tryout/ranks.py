@@ -16,6 +16,7 @@ import labs
 from labs import data, devices, training
 from labs.checks import stand_in
 from labs.checks.tryout import standins
+from labs.errors import HorovodError
 
 
 def put(facts, rank, size, local_size, leave):
@@ -31,7 +32,7 @@ def put(facts, rank, size, local_size, leave):
     averaging, own = _wrapper("labs"), _wrapper("horovod")
     placed, module = {}, stand_in.module
     callbacks = module("labs.hvd.callbacks", **_callbacks(size))
-    names = {"DistributedOptimizer": averaging, "HorovodError": stand_in.HorovodError}
+    names = {"DistributedOptimizer": averaging, "HorovodError": HorovodError}
     names |= {"optimizer": module("labs.hvd.optimizer", **names), "callbacks": callbacks}
     labs.hvd = module("labs.hvd", **common, **names, __getattr__=_elsewhere(callbacks))
     placed |= {f"labs.hvd.{name}": names[name] for name in ("optimizer", "callbacks")}
@@ -112,7 +113,7 @@ def _pin(real, seen):
 def _recorder(facts):
     real = inspect.signature(training.Recorder.__init__)
 
-    class Recorder(keras.callbacks.Callback):
+    class PlayedRecorder(keras.callbacks.Callback):
         rank = 0
 
         def __init__(self, *args, **options):
@@ -121,7 +122,8 @@ def _recorder(facts):
             facts["recorders"].append(standins.told(given))
             self.record, self.path = mock.MagicMock(), mock.MagicMock()
 
-    return Recorder
+    PlayedRecorder.__name__ = training.Recorder.__name__  # by which the facts name it
+    return PlayedRecorder
 
 
 def _batched(real):

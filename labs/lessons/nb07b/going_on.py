@@ -41,7 +41,7 @@ class Seen:
     in_place: bool = False  # whether the second checkpoint was written over the bytes of the first
 
 
-class Script:
+class PlayedScript:
     """A student's script, whose functions are played on RANKS ranks, each time from a beginning of its own.
 
     `save`, `resume` and `train` return a Seen for each rank, and raise connected.ConnectedError where ranks do not fit.

@@ -24,7 +24,7 @@ def died(rank):
 @judges("07.28")
 def goes_on(path):
     yield from going_on.refused(path)
-    script = going_on.Script(path)
+    script = going_on.PlayedScript(path)
     for name in script.missing():
         return f"The script no longer defines {name}: keep its name and arguments."
     try:

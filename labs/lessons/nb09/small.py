@@ -18,7 +18,7 @@ TRAIN, VALIDATION = 1280, 250  # images; the other 267 are for the test
 one_thread = ThreadpoolController().wrap(limits=1, user_api="blas")
 
 
-class Part(NamedTuple):
+class DigitsPart(NamedTuple):
     """Digits: images, shape (N, 64), from 0 to 1; labels, shape (N,)."""
 
     images: np.ndarray
@@ -28,9 +28,9 @@ class Part(NamedTuple):
 class Digits(NamedTuple):
     """The digits, divided once for all experiments."""
 
-    train: Part
-    validation: Part
-    test: Part
+    train: DigitsPart
+    validation: DigitsPart
+    test: DigitsPart
 
 
 @cache
@@ -42,7 +42,7 @@ def digits():
     order = np.random.default_rng(0).permutation(len(found.target))
     images, labels = (found.data[order] / 16).astype(np.float32), found.target[order]
     ends = (0, TRAIN, TRAIN + VALIDATION, len(labels))
-    return Digits(*(Part(images[a:b], labels[a:b]) for a, b in zip(ends, ends[1:], strict=False)))
+    return Digits(*(DigitsPart(images[a:b], labels[a:b]) for a, b in zip(ends, ends[1:], strict=False)))
 
 
 def begin(seed):
@@ -82,7 +82,7 @@ def gradient(weights, images, labels):
 
 
 def loss(weights, part):
-    """Mean cross entropy over a Part, in nats, shape (...)."""
+    """Mean cross entropy over a DigitsPart, in nats, shape (...)."""
     scores = _forward(weights, part.images)[1].astype(np.float64)
     scores -= scores.max(-1, keepdims=True)
     right = np.take_along_axis(scores, np.broadcast_to(part.labels, scores.shape[:-1])[..., None], -1)[..., 0]
@@ -90,7 +90,7 @@ def loss(weights, part):
 
 
 def accuracy(weights, part):
-    """Share of a Part's images that are recognised, shape (...)."""
+    """Share of a DigitsPart's images that are recognised, shape (...)."""
     return (_forward(weights, part.images)[1].argmax(-1) == part.labels).mean(-1)
 
 

@@ -5,6 +5,7 @@ All but the cursor is drawn once and kept as pixels, so that a move takes far le
 
 import io
 import re
+import textwrap
 from functools import cache
 from itertools import groupby
 
@@ -25,7 +26,7 @@ KINDS = {  # word: (colour, pattern, name in the legend)
     "wait": ("white", "////", "idle"),
 }
 _KINDS = ("weights", "optimizer", "gradient", "micro-batch", "activation", "error")
-_MOMENTS, _COLUMNS = 400, 143  # of the slider; characters in a line below the picture
+_MOMENTS, _COLUMNS = 400, 140  # of the slider; characters in a line below the picture
 
 
 def moving(played, title):
@@ -54,7 +55,15 @@ class _Picture:
     def __init__(self, played, title):
         self.played, ranks = played, played.case.ranks
         self.length = played.time or 1.0
-        rows, words, memory, left, right = min(0.42 * ranks, 1.9) + 0.15, 0.145 * ranks + 0.25, 0.8, 0.75, 0.2
+        told = [told_of(played, rank, self.length * k / 8) for rank in range(ranks) for k in range(9)]
+        self.lines = 2 if ranks <= 4 and max(map(len, told)) > _COLUMNS else 1  # below the picture, for each rank
+        rows, words, memory, left, right = (
+            min(0.42 * ranks, 1.9) + 0.15,
+            0.145 * ranks * self.lines + 0.25,
+            0.8,
+            0.75,
+            0.2,
+        )
         wide, high = 9.6, 0.7 + rows + 0.15 + memory + 0.5 + words + 0.2
         self.figure, self.axes = canvas(rows=2, width=wide, height=high / 2)
         low, inner = high - 0.7 - rows, (wide - left - right) / wide
@@ -108,7 +117,8 @@ class _Picture:
         axis.set(ylim=(played.case.ranks - 0.45, -0.55), xlim=(0, self.length * (1.06 if played.cycle else 1.005)))
         self.axes[1].set_xlim(axis.get_xlim())
         axis.tick_params(labelbottom=False)
-        ends = f"stopped at {played.time:.4g} ms" if played.problem else f"{played.time:.4g} ms, idle {played.idle:.0%}"
+        idle = f", idle {played.idle:.0%}" if played.idle < 1 else ""  # where only messages are sent, it says nothing
+        ends = f"stopped at {played.time:.4g} ms" if played.problem else f"{played.time:.4g} ms{idle}"
         axis.set_title(f"{title}: {'deadlock, ' * bool(played.cycle)}{ends}", pad=22)
         if played.events or played.transfers:
             axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=8, fontsize=8, frameon=False, borderpad=0,
@@ -134,10 +144,15 @@ class _Picture:
         for cursor in self.cursors:
             cursor.set_xdata([time, time])
         told = [told_of(self.played, rank, time) for rank in range(self.played.case.ranks)]
-        self.words.set_text(f"at {time:.4g} ms\n" + "\n".join(map(_cut, told)))
+        self.words.set_text(f"at {time:.4g} ms\n" + "\n".join(map(self._within, told)))
         done(self.figure, f"{summary(self.played)} At {time:.4g} ms: {'; '.join(told)}.")
         self.figure.png = self._png
         return self.figure
+
+    def _within(self, line):
+        """A line as it stands below the picture: on so many lines, and cut behind them."""
+        look = {"subsequent_indent": " " * 7, "placeholder": " \N{HORIZONTAL ELLIPSIS}"}
+        return textwrap.fill(line, _COLUMNS, max_lines=self.lines, break_on_hyphens=False, **look)
 
     def _png(self):
         """The figure as PNG bytes: what does not move is drawn once, and cursor and words upon it by Pillow."""
@@ -208,16 +223,12 @@ def told_of(played, rank, time):
     return f"rank {rank} {does}; holds {sum(now.values()):.4g} MB: {', '.join(told) or 'nothing'}"
 
 
-def _cut(line):
-    return line if len(line) <= _COLUMNS else f"{line[: _COLUMNS - 1]}\N{HORIZONTAL ELLIPSIS}"
-
-
 def _ranges(places):
     """Places as they are read: 0-5 of layers, (0-5, 2) of layers for a micro-batch, (2, 0-5) of a layer for some."""
     if not places:
         return ""
     if len(places[0]) == 1:
-        return " ".join(_runs([place for (place,) in places]))
+        return " and ".join(_runs([place for (place,) in places]))
     layers, batches = ({place[k] for place in places} for k in (0, 1))
     if len(layers) <= len(batches):
         of = {layer: _runs([b for each, b in places if each == layer]) for layer in sorted(layers)}

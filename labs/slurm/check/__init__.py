@@ -11,5 +11,5 @@ program      what a training script does with its workers
 findings.toml has the words of all findings, and which of them are notes.
 """
 
-from labs.slurm.check.finding import Finding
+from labs.slurm.check.finding import ScriptFinding
 from labs.slurm.check.script import ScriptError, check, checked, refusal, report

@@ -10,7 +10,7 @@ _TEXTS = files.beside(__file__, "findings.toml")
 
 
 @dataclass(frozen=True, order=True)
-class Finding:
+class ScriptFinding:
     """line_number: in the script, from 1. problem, why, fix: what it is, what it does, what to write instead, each a
     sentence. refused: the scheduler may say the same (`sbatch --test-only`); without it, only this check does.
     severity: "error" for what will not run or computes something else than asked, else "note". name: that of its texts
@@ -31,12 +31,12 @@ class Finding:
 
 
 def finding(name, line_number, /, severity=None, **gaps):
-    """The Finding that findings.toml has under this name, with the {gaps} of its sentences filled; severity: another
-    one than findings.toml says."""
+    """The ScriptFinding that findings.toml has under this name, with the {gaps} of its sentences filled; severity: in
+    place of the one that findings.toml gives."""
     text = _TEXTS[name]
     sentences = [text[part].format(**gaps) for part in ("problem", "why", "fix")]
     severity = severity or text.get("severity", "error")
-    return Finding(line_number or 1, *sentences, text.get("refused", False), severity, name)
+    return ScriptFinding(line_number or 1, *sentences, text.get("refused", False), severity, name)
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from labs.simulate.given import SimulationError, number, whole
 
 
-class Block(NamedTuple):
+class DeviceSpan(NamedTuple):
     """A device at work: its number, begin and end in units of time, "forward", "backward" or "all-reduce", and the
     number of the micro-batch (0 where the batch is not divided)."""
 
@@ -27,9 +27,9 @@ def data_parallel(devices, layers, backward=2.0, reduce=0.5):
     middle, end = forward, forward * (1 + backward)
     found = []
     for device in range(devices):
-        found += [Block(device, 0.0, middle, "forward"), Block(device, middle, end, "backward")]
+        found += [DeviceSpan(device, 0.0, middle, "forward"), DeviceSpan(device, middle, end, "backward")]
         if devices > 1 and reduce:
-            found.append(Block(device, end, end + reduce, "all-reduce"))
+            found.append(DeviceSpan(device, end, end + reduce, "all-reduce"))
     return found
 
 
@@ -50,10 +50,10 @@ def pipelined(devices, layers, parts=1, backward=2.0):
     for part in range(parts):
         for device in range(devices):
             begin = (part + device) * unit
-            found.append(Block(device, begin, begin + unit, "forward", part))
+            found.append(DeviceSpan(device, begin, begin + unit, "forward", part))
             begin = turn + (parts - 1 - part + devices - 1 - device) * unit * backward
             if backward:
-                found.append(Block(device, begin, begin + unit * backward, "backward", part))
+                found.append(DeviceSpan(device, begin, begin + unit * backward, "backward", part))
     return found
 
 

@@ -1,0 +1,110 @@
+"""What scripts/jax_by_hand.py leaves out: the network, its batches, and what is printed of compiled steps."""
+
+import argparse
+import re
+
+from labs import data
+from labs.errors import UseError
+
+try:
+    import jax
+except ImportError as problem:
+    raise UseError(f"JAX cannot be imported ({problem}), so nothing can run on it. `make jax` installs it.") from None
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
+
+HIDDEN, BATCH = 64, 64
+
+
+def set_up(devices):
+    """Divide JAX's CPU into so many virtual devices; returns them. To be called before JAX computes anything."""
+    jax.config.update("jax_platforms", "cpu")
+    jax.config.update("jax_num_cpu_devices", devices)
+    return jax.devices()
+
+
+def weights(seed=0):
+    """New weights for `loss`, as NumPy arrays: {"w1", "b1", "w2", "b2"}."""
+    random = np.random.default_rng(seed)
+    shapes = {"w1": (3072, HIDDEN), "b1": (HIDDEN,), "w2": (HIDDEN, 10), "b2": (10,)}
+    scale = {name: len(shape) > 1 and shape[0] ** -0.5 for name, shape in shapes.items()}
+    return {name: scale[name] * random.normal(size=shape).astype("float32") for name, shape in shapes.items()}
+
+
+def batches(steps):
+    """(images float32 (64, 3072), labels (64,)) of each step."""
+    dataset, random = data.load("digits"), np.random.default_rng(0)
+    for _ in range(steps):
+        rows = random.choice(len(dataset.labels), BATCH, replace=False)
+        yield dataset.images[rows].reshape(BATCH, -1).astype("float32") / 255, dataset.labels[rows]
+
+
+def loss(weights, images, labels):
+    """Mean loss of a network with one hidden layer, over the images that it is given."""
+    hidden = jax.nn.relu(images @ weights["w1"] + weights["b1"])
+    scores = jax.nn.log_softmax(hidden @ weights["w2"] + weights["b2"])
+    return -jnp.mean(jnp.take_along_axis(scores, labels[:, None], axis=1))
+
+
+def apart(some, others):
+    """The largest difference between the values of two dicts of arrays."""
+    return max(float(np.max(np.abs(np.asarray(some[name]) - np.asarray(others[name])))) for name in some)
+
+
+def exchanges(compiled):
+    """[(kind, [type of each array in it, such as "f32[64,10]"])] of the exchanges in a compiled step (its HLO)."""
+    kinds = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute"
+    lines = re.findall(rf"= (.*?) ({kinds})(?:-start)?\(", compiled.as_text())
+    return [(kind, re.findall(r"\w+\[[\d,]*\]", result)) for result, kind in lines]
+
+
+def said(compiled):
+    """The exchanges of a compiled step as lines."""
+    return "\n".join(f"{kind} of {', '.join(arrays)}" for kind, arrays in exchanges(compiled)) or "no exchange"
+
+
+def on_device(tree, device):
+    """Bytes that a device holds of a dict of arrays."""
+    shards = [shard for array in jax.tree.leaves(tree) for shard in array.addressable_shards]
+    return sum(shard.data.nbytes for shard in shards if shard.device == device)
+
+
+def main(spread, by_hand, by_compiler):
+    """Train with the functions of the script on some devices and on one, and print what is exchanged and held."""
+    parser = argparse.ArgumentParser(description="Data parallelism on JAX: by hand, and left to the compiler.")
+    parser.add_argument("--devices", type=int, default=2, help="virtual devices of this CPU (default: 2)")
+    parser.add_argument("--steps", type=int, default=20, help="steps of SGD (default: 20)")
+    args = parser.parse_args()
+    sizes = {"images": BATCH, "hidden values": HIDDEN, "classes": 10}
+    for what, size in sizes.items():
+        if args.devices < 1 or size % args.devices:
+            parser.error(f"--devices {args.devices}: {size} {what} do not divide into so many equal shares. Use 2.")
+    devices = set_up(args.devices)
+    print(f"JAX {jax.__version__} on {devices}")
+    several, alone = (_train(args.steps, on, spread, by_hand, by_compiler) for on in (devices, devices[:1]))
+    print()
+    for name in several:
+        print(f"{name}: largest difference to one device {apart(several[name], alone[name]):.1e}")
+
+
+def _train(steps, devices, spread, by_hand, by_compiler):
+    """{a way to train: the weights after the steps}; prints what each step exchanges, and what each device holds."""
+    start, found = weights(), {}
+    zeros = {name: np.zeros_like(values) for name, values in start.items()}
+    mesh, placed, *first = spread(devices, start, *next(batches(1)))
+    ways = {"by hand": (jax.jit(by_hand(mesh)), [])}
+    for name, spec in (("velocity whole", PartitionSpec()), ("velocity divided", PartitionSpec("data"))):
+        ways[name] = by_compiler(mesh, spec), [jax.device_put(zeros, NamedSharding(mesh, spec))]
+    for name, (step, state) in ways.items():
+        now, compiled = placed, step.lower(placed, *state, *first).compile()
+        for images, labels in batches(steps):
+            _, _, *batch = spread(devices, start, images, labels)
+            now, *state, value = compiled(now, *state, *batch)
+        found[name] = now
+        if len(devices) > 1:
+            print(f"\n{name}: loss of the last batch {float(value):.6f}; in each step", said(compiled), sep="\n")
+        for device in devices if state and len(devices) > 1 else []:
+            held = [on_device(each, device) for each in (now, *state)]
+            print(f"device {device.id} holds {held[0]} bytes of weights and {held[1]} bytes of velocity")
+    return found

@@ -1,0 +1,374 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # The same training on other engines
+#
+# **Time: 60 minutes, including 4 minutes of computing on 2 cores.**
+#
+# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+#
+# This notebook is **optional**: you hand nothing in, and no other notebook depends on it. What of this course is still
+# true when you train with something else? You train one Keras model on TensorFlow's MirroredStrategy, on Horovod and on
+# JAX, and prove that all three end with the same weights. You find out why one of them does not. Then you write the
+# data-parallel step yourself in JAX, and look at what its compiler makes of it.
+#
+# JAX is not part of the usual set-up. In a terminal, `make jax` installs it, for the CPU only: it downloads about 90 MB
+# and takes up about 360 MB on disk. Then restart the kernel. Without JAX (or without Horovod), the cells that need it
+# say so, and the rest still runs.
+
+# %%
+from labs import devices, jobs, presets
+from labs.checks import answered, check, outcome, predict
+from labs.lessons.nb14 import experiments, pictures
+from labs.show import plots, tables
+
+plan = presets.choose()
+quick = plan.name == "test"  # for tests, which train on fewer engines
+there = {name: devices.has(name) for name in ("horovod", "jax")}
+print(f"preset {plan.name}; {devices.cores()} cores")
+
+# %% [markdown]
+# ## One program for all devices
+#
+# In Horovod, you write the program of *one rank*: it knows its number, reads its own samples, and exchanges gradients
+# with the others. In JAX, you usually write the program for *the whole batch*, as for a single device. Then you say how
+# the arrays are divided among the devices, and the compiler (XLA) adds the exchange. An array that is divided like this
+# is called **sharded**. Keras offers this as `keras.distribution.DataParallel`: it divides each batch by rows, and every
+# device holds all the weights.
+#
+# Keras chooses its backend (TensorFlow, JAX or PyTorch) when it is imported, from the variable `KERAS_BACKEND`. So a
+# program on JAX needs a process of its own, and all training here runs in jobs. As in the other notebooks, a device is a
+# CPU core: JAX divides its CPU into two *virtual* devices.
+#
+# ## Are they the same?
+#
+# The test is simple: all engines begin with the same weights and take the same 20 batches of 64 images. The network has
+# two convolutions and a dense layer, in float32, without dropout. With two workers, each processes 32 of the 64 images.
+# **Predict:** after these 20 steps, what is the largest difference between a weight on two devices of JAX and the same
+# weight in one process of TensorFlow? (The largest weight is about 0.7. Give a number, such as 0, 1e-6 or 0.01.)
+
+# %% labs={"id": "14.1"}
+### BEGIN SOLUTION
+difference_expected = 1e-6
+### END SOLUTION
+predict("14.1", difference_expected)
+
+# %% [markdown]
+# Now train: in one process, under MirroredStrategy, on two ranks of Horovod, and on one and two devices of JAX. Each
+# engine trains in three **cases**, of which you need the first one now. This takes about a minute.
+
+# %%
+engines = ["one process", "JAX, 1 device", "JAX, 2 devices"] if quick else experiments.ENGINES
+trained = experiments.trained(engines)
+one = trained["one process"]
+
+# %% [markdown]
+# How different may two trainings be that compute the same? In floating-point numbers, (a + b) + c is not always
+# a + (b + c). So the mean gradient depends on the order in which the images are added up, and each engine has its own
+# order. You can see how much this matters in a single process: it also trained four more times, each time with the
+# images of every batch in another order.
+#
+# Write a function that takes these weights and returns the **tolerance**. First find the largest difference, without
+# its sign, between a weight in the first row and the same weight in any later row. Other engines also use other libraries
+# for their convolutions, so allow ten times as much.
+
+
+# %% labs={"id": "14.2"}
+def tolerance(trained):
+    """trained: an array of shape (5, weights), a row for each order of the images."""
+    ### BEGIN SOLUTION
+    return 10 * abs(trained[1:] - trained[0]).max()
+    ### END SOLUTION
+
+
+check("14.2", tolerance)
+
+# %% [markdown]
+# For comparison, one worker also trained without the exchange: it took its half of each batch, and never heard of the
+# other half. That is what you get if you forget the all-reduce.
+
+# %%
+if answered("14.2"):
+    limit = float(tolerance(experiments.orders(one)))
+    differences = {row["engine"]: row["apart"] for row in experiments.table(trained, "plain")}
+    alone = experiments.apart(one["half"], one["plain"])
+    plots.show(pictures.apart(differences, limit, alone))
+    outcome("14.1", differences.get("JAX, 2 devices"), how="measured")
+    print(f"Without the exchange, the weights are {alone / limit:.0f} times the tolerance apart.")
+
+# %% [markdown]
+# Equal to the last few bits: on this network, three engines compute the same thing. No difference is exactly 0, and none
+# needs to be. The point without the exchange shows that the test would notice a mistake.
+#
+# ## A difference that is not rounding
+#
+# Now look at the second case. Nothing is different except the end of the network: the last layer has a softmax, and the
+# loss takes its probabilities instead of the scores (in Keras, without `from_logits=True`). You have often used this in
+# the course.
+
+# %%
+tables.show(experiments.table(trained, "softmax"), ("engine", "apart"), {"apart": "largest difference, with a softmax"})
+
+# %%
+with_itself = {name: of for name, of in trained.items() if "JAX" in name}
+if with_itself:
+    shown = experiments.table(with_itself, "softmax", by="JAX, 1 device")
+    tables.show(shown, ("engine", "apart"), {"apart": "largest difference from JAX on 1 device"})
+
+# %% [markdown]
+# The first table compares every engine with one process of TensorFlow, the second compares JAX with itself. (Without
+# JAX, the tables lack its rows. On our machine, both rows of JAX in the first table were about 0.01, and the number in
+# the second table was about 0.000001.) Why does JAX end with other weights?
+#
+# - **a**: its all-reduce adds up the gradients of the devices in another order
+# - **b**: its devices get other shares of the batch than MirroredStrategy's replicas
+# - **c**: on JAX, one device already computes something else: the loss of a softmax
+# - **d**: its convolutions are less precise
+
+# %% labs={"id": "14.3"}
+### BEGIN SOLUTION
+cause = "c"
+### END SOLUTION
+check("14.3", cause)
+
+# %% [markdown]
+# On TensorFlow, Keras notices that the probabilities come from a softmax, goes back to the scores, and computes the loss
+# from them. On JAX, it takes the logarithm of the probabilities, which it first limits to the range from 1e-7 to
+# 1 - 1e-7. A probability outside this range no longer has a gradient. (You can read both in Keras's source code, in
+# `sparse_categorical_crossentropy` of `backend/tensorflow/nn.py` and `backend/jax/nn.py`.) The exchange is innocent: one
+# device and two devices of JAX agree. When you move a training run to another engine, compare *one* device with *one*
+# device first.
+#
+# ## Whose mean?
+#
+# The third case has a batch normalisation behind the first layer. In training, it subtracts the mean of the batch. But
+# of which batch, if each of two devices has 32 of the 64 images?
+
+# %%
+tables.show(experiments.table(trained, "batch_norm"), ("engine", "apart"), {"apart": "largest difference, batch norm."})
+
+# %% [markdown]
+# (Without JAX: on our machine, the rows of JAX were about 0.00001.) Whose mean does the layer use on 2 devices of JAX?
+#
+# - **a**: that of all 64 images: the devices exchange it
+# - **b**: each device uses that of its own 32 images
+# - **c**: both use that of the first device's 32 images
+# - **d**: both use the moving mean
+
+# %% labs={"id": "14.4"}
+### BEGIN SOLUTION
+whose_mean = "a"
+### END SOLUTION
+check("14.4", whose_mean)
+
+# %% [markdown]
+# This is the price, or the gift, of writing the program for the whole batch: everything in it means the whole batch.
+# Under MirroredStrategy, Horovod and PyTorch's DDP, a layer sees only the images of its own worker, unless you ask for
+# `SyncBatchNorm` or its like. So the effective batch of a batch normalisation differs between engines, although the
+# effective batch of the gradient is the same.
+#
+# ## Where is the all-reduce?
+#
+# Here is the same step for four engines. (The programs are shortened, and the one for PyTorch is not run in this course.)
+#
+# **A. MirroredStrategy**
+#
+# ```python
+# 1  def on_each_replica(images, labels):
+# 2      with tf.GradientTape() as tape:
+# 3          value = loss(labels, model(images, training=True)) / replicas
+# 4      gradients = tape.gradient(value, model.trainable_variables)
+# 5      optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+# 6  strategy.run(on_each_replica, args=(images, labels))
+# ```
+#
+# **B. Horovod** (`labs.hvd`)
+#
+# ```python
+# 1  optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(0.01 * hvd.size()))
+# 2  with tf.GradientTape() as tape: value = loss(labels, model(images, training=True))
+# 3  gradients = tape.gradient(value, model.trainable_variables)
+# 4  optimizer.apply(gradients, model.trainable_variables)
+# ```
+#
+# **C. PyTorch DDP**
+#
+# ```python
+# 1  model = DistributedDataParallel(network)
+# 2  optimizer.zero_grad()
+# 3  value = cross_entropy(model(images), labels)
+# 4  value.backward()
+# 5  optimizer.step()
+# ```
+#
+# **D. JAX** (`images` and `labels` are divided by rows, `weights` are whole on each device)
+#
+# ```python
+# 1  images, labels = jax.device_put((images, labels), NamedSharding(mesh, P("data")))
+# 2  @jax.jit def step(weights, images, labels):
+# 3      value, gradient = jax.value_and_grad(loss)(weights, images, labels)
+# 4      return jax.tree.map(lambda w, g: w - RATE * g, weights, gradient), value
+# ```
+#
+# For each program, give the line *in which the gradients are exchanged* while the program runs.
+
+# %% labs={"id": "14.5"}
+### BEGIN SOLUTION
+line_in_A, line_in_B, line_in_C, line_in_D = 5, 4, 4, 3
+### END SOLUTION
+check("14.5", line_in_A, line_in_B, line_in_C, line_in_D)
+
+# %% [markdown]
+# ## By hand
+#
+# Open `scripts/jax_by_hand.py`. It trains a small network twice, without Keras: in `by_hand`, you write the program of
+# one device, as in Horovod; in `by_compiler`, the program is written for the whole batch, as in Keras. Two functions
+# have blanks.
+#
+# **The mesh.** A `Mesh` gives the devices an order and a name for each axis; here there is one axis, `"data"`. A
+# `NamedSharding(mesh, P("data"))` says that the first axis of an array is divided along `"data"`, and
+# `NamedSharding(mesh, P())` that the array is whole on each device. `jax.device_put(array, sharding)` places it there. It
+# also takes a dict of arrays. Fill in `spread`.
+
+# %% labs={"id": "14.6"}
+script = "scripts/jax_by_hand.py"
+check("14.6", script, without="jax")
+
+# %% [markdown]
+# **The step.** `jax.shard_map` runs a function on each device, with this device's part of the arrays: rank by rank, as
+# in Horovod. In the function, `jax.lax.psum(array, "data")` adds up the arrays of all devices along the axis `"data"`:
+# it is the all-reduce, and returns the sum. `jax.tree.map(f, weights, gradient)` calls `f` for each weight and its
+# gradient. The skeleton steps by the gradient of its own share. Complete `on_one_device`.
+
+# %% labs={"id": "14.7"}
+check("14.7", script, without="jax")
+
+# %% [markdown]
+# Your function exchanges five arrays: the gradients of two matrices and two biases, and the loss. **Predict:** how many
+# all-reduces does the compiler make of them in each step?
+
+# %% labs={"id": "14.8"}
+### BEGIN SOLUTION
+all_reduces_expected = 5
+### END SOLUTION
+predict("14.8", all_reduces_expected)
+
+# %%
+said = ""
+if there["jax"] and answered("14.6", "14.7"):
+    job = jobs.run(script, name="jax_by_hand")
+    said = job.out.read_text()
+    print(said)
+    outcome("14.8", said.partition("velocity")[0].count("all-reduce of"), how="counted")
+
+# %% [markdown]
+# These lines come from the compiled program, which XLA writes in its own language (**HLO**): what is exchanged, and the
+# type and shape of each array. `f32[3072,64]` is a matrix of 3072 x 64 numbers in float32.
+#
+# - The compiler has put all five arrays into *one* all-reduce. Horovod does the same at run time with its fusion buffer,
+#   and DDP with its buckets.
+# - `by_compiler` contains no `psum`, and yet the same all-reduce is there. The loss is a mean over the rows of the whole
+#   batch. The rows lie on different devices, so its gradient is a sum over devices.
+#
+# With `check_vma=False`, as in the script, `shard_map` exchanges only what you write. Without this option, JAX keeps
+# track of what is equal on all devices: it then adds up the gradients of whole weights by itself, and your `psum` would
+# come on top.
+#
+# ## A divided state
+#
+# In notebook 10b, you wrote a sharded optimizer by hand: each rank kept its part of the velocity (ZeRO-1). Look at the
+# last part of the output again. The two runs of `by_compiler` differ in a single annotation, the `PartitionSpec` of the
+# velocity: `P()` or `P("data")`. The weights are equal afterwards, and each device holds half of the velocity. The price
+# is one more exchange: every device updates its part of the weights, and an all-gather puts the parts together.
+#
+# Now for a larger network: it has 25 million weights in float32, and Adam keeps two numbers for each weight. On 8
+# devices, the weights are whole and Adam's state is divided. How many bytes of the weights, and how many of the state,
+# does each device hold?
+
+# %% labs={"id": "14.9"}
+### BEGIN SOLUTION
+bytes_of_weights = 4 * 25_000_000
+bytes_of_state = 2 * 4 * 25_000_000 // 8
+### END SOLUTION
+check("14.9", bytes_of_weights, bytes_of_state)
+
+# %% [markdown]
+# ## Two processes
+#
+# Virtual devices belong to one process. On a cluster, each node has a process of its own, as with Horovod:
+# `jax.distributed.initialize(address, num_processes, process_id)` connects them. From then on, `jax.devices()` lists the
+# devices of *all* processes, and the step remains the program for the whole batch. Only the input changes: each process
+# reads its own rows, and `jax.make_array_from_process_local_data` declares them to be a part of the whole. So here you
+# need a shard of your own again (notebook 06). Between CPUs, the arrays travel over Gloo, which Horovod uses, too.
+
+# %%
+if there["jax"]:
+    job = jobs.run("-m", "labs.lessons.nb14.processes", name="jax_processes")
+    print(job.out.read_text())
+
+# %% [markdown]
+# Each process has one of the two devices, and both print the same loss. It is also that of `by_hand` above: the same
+# network, batches and rate.
+#
+# ## How fast?
+#
+# Each engine now trains the course's SmallCNN on 1 and on 2 workers, in turns, as in `labs study --strategy jax`.
+# **Predict** the speedup of JAX on 2 devices, as a number.
+
+# %% labs={"id": "14.10"}
+### BEGIN SOLUTION
+speedup_expected = 1.8
+### END SOLUTION
+predict("14.10", speedup_expected)
+
+# %%
+strategies = ["jax"] if quick else ["mirrored", "horovod", "jax"]
+rows = experiments.studied(plan, *strategies)
+if rows:
+    tables.scaling([row | {"model": f"{row['model']}, {row['strategy']}"} for row in rows])
+on_2 = next((row for row in rows if (row["strategy"], row["workers"]) == ("jax", 2)), None)
+if on_2:
+    outcome("14.10", on_2["speedup"], on_2["speedup_interval"], how=on_2["kind"])
+
+# %%
+if rows:
+    plots.show(plots.scaling(rows))
+
+# %% [markdown]
+# Each speedup is a ratio within rounds, so you may compare the speedups, with their intervals. The studies were measured
+# one after the other. And the engines do not run the same code: on JAX, XLA compiles the whole step, while the course
+# switches XLA off on TensorFlow. So a difference in images per second is a difference between compilers and libraries
+# first of all.
+#
+# ## What is it called elsewhere?
+#
+# A small circle (°) marks what comes from the documentation and is not run in this course.
+#
+# | here | MirroredStrategy | Horovod | PyTorch DDP, FSDP2 ° | JAX |
+# |---|---|---|---|---|
+# | one program for | all replicas of one machine | each rank | each rank | all devices; started once for each process |
+# | rank | replica | `hvd.rank()` | `dist.get_rank()` | `jax.process_index()` |
+# | size | `num_replicas_in_sync` | `hvd.size()` | `dist.get_world_size()` | `jax.device_count()`, `jax.process_count()` |
+# | shard of the data | Keras divides each batch | `numbers.shard(size, rank)` | `DistributedSampler` | `P("data")`; of each process `make_array_from_process_local_data` |
+# | broadcast at the start | variables are mirrored | `BroadcastGlobalVariablesCallback(0)` | DDP does it in its constructor | the same seed, placed with `P()`; `multihost_utils.broadcast_one_to_all` ° |
+# | average of the gradients | in `apply_gradients` | `DistributedOptimizer`, in `apply` | in `backward()` | by the compiler; `psum` in `shard_map` |
+# | barrier | not needed | `hvd.barrier()` ° | `dist.barrier()` | `multihost_utils.sync_global_devices` ° |
+# | divided state | not offered | by hand (notebook 10b) | `fully_shard` | `P("data")` on the state |
+# | launcher | none | `horovodrun`, `mpiexec`, `srun` | `torchrun`, `srun` | none of its own; `srun` ° |
+# | SLURM's variables | not read | read by `srun`'s PMI | you copy `SLURM_PROCID` to `RANK`, and so on | `jax.distributed.initialize()` reads them ° |
+# | checkpoint | the process saves | rank 0 saves | rank 0; of FSDP2 `torch.distributed.checkpoint` | Orbax °; process 0 if the arrays are whole |
+#
+# ## Summary
+#
+# - Ranks, shards, equal weights at the start, averaged gradients: every engine needs them, and you can prove that they
+#   compute the same. Take the tolerance from the order of summation, and show that a missing exchange exceeds it.
+# - If two engines differ, compare one device with one device first. The cause may be a loss, not the exchange.
+# - JAX programs are written for the whole batch. You say where arrays lie, and the compiler adds the exchange. A batch
+#   normalisation then uses the whole batch as well.
+# - A sharded optimizer state takes one annotation in JAX. It still costs an all-gather in every step.
