@@ -4,7 +4,7 @@
 .SHELLFLAGS := -ec
 .DEFAULT_GOAL := help
 .PHONY: help lab setup horovod jax missing kernel cluster cluster-stop cluster-test browser-test test test-quick test-more test-full facts \
-  test-versions notebooks check format student benchmarks clean
+  test-versions notebooks check format student benchmarks site clean
 
 # A home folder that cannot be written, as on some compute nodes: one in the course's folder takes its place.
 ifneq ($(shell [ -w "$$HOME" ] && echo yes),yes)
@@ -57,7 +57,10 @@ $(STAMP): pyproject.toml uv.lock $(wildcard setup/horovod/*.* setup/horovod/patc
   $(if $(HAS_JAX),,$(if $(filter 1,$(JAX)),missing))
 	@say() { printf '%s\n' "$$*"; }
 	$(if $(filter-out own,$(LACKS)),say "The active environment is left alone ($(LACKS)): the set-up makes $(OWN) instead.")
-	say "Set-up. The first one downloads about $(SIZE) and compiles Horovod, 3 minutes on 2 cores."
+	say "Set-up. The first one, on 2 cores:"
+	say "  packages: downloads about $(SIZE), one to five minutes"
+	say "  Horovod:  compiled, about 3 minutes"
+	say "Later starts take a few seconds."
 	find_uv() {
 	  for uv in uv .tools/bin/uv "$$HOME/.local/bin/uv"; do
 	    version=$$("$$uv" --version 2>/dev/null | cut -d ' ' -f 2)
@@ -83,7 +86,9 @@ $(STAMP): pyproject.toml uv.lock $(wildcard setup/horovod/*.* setup/horovod/patc
 	logged() { { "$$@" 2>&1 && rm -f build/failed || touch build/failed; } | tee "$(LOG)"; [ ! -e build/failed ]; }
 	compiler() { command -v "$${CXX:-c++}" || command -v g++ || command -v clang++; } >/dev/null
 	( seconds=0; while sleep 30 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do
-	    seconds=$$((seconds + 30)); say "    working, $$seconds s (packages one to five minutes, Horovod about three)"; done ) & clock=$$!
+	    seconds=$$((seconds + 30)) left=$$(((480 - seconds + 59) / 60))
+	    if [ "$$left" -gt 0 ]; then left="up to $$left minutes left"; else left="longer than usual, see above for what is done"; fi
+	    say "    working, $$seconds s: $$left"; done ) & clock=$$!
 	trap 'kill $$clock 2>/dev/null || true' EXIT
 	missing= synced=
 	$(HOROVOD)
@@ -159,11 +164,11 @@ kernel: setup ## Register the environment as the Jupyter kernel "labs", for a si
 
 cluster: setup ## Start a small SLURM on this machine to practise on, and say how to use it; needs root and Debian's SLURM
 	@$(ACTIVATE)
-	python -m labs.cluster start $(ARGS)
+	python -m setup.cluster start $(ARGS)
 
 cluster-stop: setup ## Stop it, with its jobs
 	@$(ACTIVATE)
-	python -m labs.cluster stop $(ARGS)
+	python -m setup.cluster stop $(ARGS)
 
 cluster-test: setup ## Run the tests that submit the scripts to such a SLURM, and nothing else
 	@$(ACTIVATE)
@@ -180,7 +185,7 @@ test: setup ## Run every test, then the solution notebooks on the small preset; 
 test-more: setup ## What is too dear for `make test`: it says what and why
 	@$(ACTIVATE)
 	export MORE=1 FACTS=live WARM=1 NOTEBOOKS_PRESET=test
-	python -m pytest tests/cluster/test_turns_in_slurm.py tests/grading/test_made_class.py tests/hvd tests/jobs tests/lessons tests/measure tests/models tests/notebooks tests/test_fuzz.py tests/test_setup.py tests/test_warm.py $(wildcard $(WHOLE:%=solutions/%_*.ipynb)) $(call NBVAL,test,600) $(PARALLEL) $(ARGS)
+	python -m pytest tests/browser/test_web_pages.py tests/cluster/test_turns_in_slurm.py tests/grading/test_made_class.py tests/hvd tests/jobs tests/lessons tests/measure tests/models tests/notebooks tests/test_fuzz.py tests/test_setup.py tests/test_warm.py $(wildcard $(WHOLE:%=solutions/%_*.ipynb)) $(call NBVAL,test,600) $(PARALLEL) $(ARGS)
 # Notebooks with the course's two networks, which have a part of their blocks in `make test` (tests/warm).
 WHOLE := 05 08
 
@@ -257,6 +262,11 @@ student: setup ## Write the tree that students get, without solutions, to build/
 	@$(ACTIVATE)
 	rm -rf build/student
 	labs build --student build/student
+
+site: setup ## Write the course as web pages to build/site, an edition for students and one for instructors
+	@$(ACTIVATE)
+	$(if $(COMPLETE),,uv sync --quiet --locked --inexact --group site)
+	labs build --web build/site
 
 benchmarks: setup ## Run the benchmarks behind docs/measured.md
 	@$(ACTIVATE)

@@ -7,7 +7,8 @@ import argparse
 import time
 from statistics import median
 
-from labs.simulate import reduce, stragglers
+from labs.lessons.nb02 import stragglers
+from labs.simulate import reduce
 
 WORKERS, STEPS = 10_000, 1000
 

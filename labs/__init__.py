@@ -4,7 +4,7 @@ From the command line down, and nothing imports what stands above it (pyproject.
 
     cli                          the command `labs`
     grading                      from a release to points and feedback; instructors only
-    author, cluster              the course made from its sources; a practice SLURM on this machine
+    author                       the course made from its sources
     report                       the report on all tasks, and what is handed in
     course                       starting over, a newer release, a question to the instructor
     lessons                      a folder for each notebook: its questions, pictures, experiments

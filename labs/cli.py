@@ -1,6 +1,6 @@
 """The `labs` command: a thin layer over the rooms. Exit code 0: done, 1: found a problem, 2: wrong use.
 
-Every command is a function with its options beside it; its docstring is its help. What it needs is imported when it
+Every command is a function; its docstring is its help, and cli.toml has its options. What it needs is imported when it
 runs, so that `labs --help` is quick and a student's tree works without the author's room.
 """
 
@@ -15,60 +15,34 @@ import signal
 import sys
 from pathlib import Path
 
+from labs import files
 from labs.errors import LabsError, UseError
 from labs.printed import as_json, printable
 
-COMMANDS = {}  # (words of the command, one or two): (function, what it does, options)
+_OPTIONS = files.beside(__file__)
+COMMANDS = {}  # (words of the command, one or two): (function, what it does, {option: its settings})
 GROUPS = {
     "slurm": "Batch scripts of a site: make, check, sites.",
     "grade": "From what students handed in to points and feedback (for instructors).",
 }
-
-
 MOST = 10**9  # of anything that is counted here; more is a mistake in typing
 
 
-def option(*names, **settings):
-    """An option or argument of a command, as argparse's `add_argument` takes it."""
-    return names, settings
-
-
-def count(*names, least=1, **settings):
-    """An option that counts something: a whole number from `least` to MOST."""
-
-    def number(text):
-        if not least <= int(text) <= MOST:
-            raise argparse.ArgumentTypeError(f"{text} is not a whole number from {least} to {MOST}")
-        return int(text)
-
-    return option(*names, type=number, **settings)
-
-
-JSON = option("--json", action="store_true", help="print JSON instead of text")
-
-
-GRADES = option("--out", default="grades", help="folder of the grading (default: grades)")
-
-
-def command(words, *options):
+def command(words):
     """Decorator: the function, which takes the options and returns the exit code (None is 0), becomes `labs WORDS`.
 
-    Its docstring is what `--help` says. All commands `labs grade` have the option GRADES, too.
+    Its docstring is what `--help` says.
     """
 
     def register(function):
-        of_group = (GRADES,) if words.startswith("grade ") else ()
-        COMMANDS[tuple(words.split())] = function, " ".join(function.__doc__.split()), options + of_group
+        options = _OPTIONS.get(words, {}) | _OPTIONS.get(words.split()[0], {})
+        COMMANDS[tuple(words.split())] = function, " ".join(function.__doc__.split()), options
         return function
 
     return register
 
 
-@command(
-    "doctor",
-    option("--bundle", nargs="?", const="", metavar="FILE", help="this and the last logs in one text, to ask for help"),
-    JSON,
-)
+@command("doctor")
 def _doctor(args):
     """What is here, what mode follows, what to fix."""
     from labs import course, doctor
@@ -83,30 +57,10 @@ def _doctor(args):
     return 1 if any(row["fix"] for row in rows) else 0
 
 
-@command(
-    "study",
-    option("--models", nargs="+", metavar="MODEL", help="default: the preset's"),
-    option("--workers", nargs="+", type=int, metavar="N", help="default: the preset's"),
-    option(
-        "--strategy", default="mirrored", choices=("single", "mirrored", "horovod", "jax"), help="default: mirrored"
-    ),
-    option("--launcher", help="of Horovod's ranks, with its options: horovodrun, mpiexec, or in a batch script srun"),
-    option("--preset", help="test, laptop or course (default: $LABS_PRESET, else by what is here)"),
-    option("--repeats", type=int, help="trainings per configuration"),
-    option("--epochs", type=int, help="epochs per training; the first is warm-up"),
-    option("--local_batch", type=int, help="images per step and worker"),
-    option("--dataset", help="digits, cifar10, folder:PATH or synthetic"),
-    option("--images", type=int, help="train on this many images only"),
-    option("--image_size", type=int, help="pixels per side"),
-    option("--seed", type=int, default=0, help="of weights and shuffling (default: 0)"),
-    option("--out", default="runs", help="folder of records, logs and plots (default: runs)"),
-    option("--fresh", action="store_true", help="measure again what is on record"),
-    option("--twice", action="store_true", help="also one configuration against itself: believe no smaller difference"),
-    JSON,
-)
+@command("study")
 def _study(args):
     """Measure models on several numbers of workers: records, table, plots."""
-    from labs import files, presets
+    from labs import presets
     from labs.measure import study
     from labs.results import collect
 
@@ -133,13 +87,7 @@ def _study(args):
         print("Plots:", *pictures)
 
 
-@command(
-    "compare",
-    option("first", metavar="A", help="a command in quotes; with --command, a commit"),
-    option("second", metavar="B", help="the same"),
-    option("--command", help="to run in work trees of the commits A and B, as 'python -m pytest -q'"),
-    count("--rounds", least=2, default=6, help="in which each runs once, after a first one that warms up (default: 6)"),
-)
+@command("compare")
 def _compare(args):
     """Two commands, or one in two commits of git, in turns: the ratio of their seconds, and whether it is real."""
     from labs.measure import compare
@@ -147,16 +95,7 @@ def _compare(args):
     print(*compare.run(args.first, args.second, args.command, args.rounds, report=_say), sep="\n")
 
 
-@command(
-    "results",
-    option("files", nargs="+", metavar="FILE", help=".out, .err, .json, a folder; or FILE:workers=4 for this one"),
-    count("--images", help="images per epoch, where the log does not say"),
-    option("--model", help="where the log does not say"),
-    count("--workers", help="where the log does not say"),
-    count("--global_batch", help="images per step of all workers, where the log does not say"),
-    option("--same-machine", action="store_true", help="these files come from one machine: divide them"),
-    JSON,
-)
+@command("results")
 def _results(args):
     """Logs and records to epoch time, throughput, speedup, efficiency."""
     from labs.results import collect
@@ -165,12 +104,7 @@ def _results(args):
     print(as_json({"runs": rows}) if args.json else collect.table(rows))
 
 
-@command(
-    "why",
-    option("job", metavar="NAME", help="of the job, or its number in SLURM's queue"),
-    option("--runs", metavar="DIR", help="folder of its files (default: $LABS_RUNS, else runs)"),
-    JSON,
-)
+@command("why")
 def _why(args):
     """Why a job stands still: where each rank is, who waits for whom; the job goes on."""
     from labs import jobs
@@ -186,17 +120,7 @@ def _why(args):
     return 1 if standstill.stuck(ranks) else 0
 
 
-@command(
-    "maxbatch",
-    option("--model", default="ResNet50V2", help="default: ResNet50V2"),
-    count("--image_size", default=32, help="pixels per side (default: 32)"),
-    option("--memory", help="for a step, such as 1GiB (default: 1GiB, or the GPU's)"),
-    count("--bisect", least=0, default=0, help="halve the last gap this many times"),
-    count("--start", default=1, help="first batch size (default: 1)"),
-    count("--limit", default=65536, help="last batch size (default: 65536)"),
-    option("--out", help="folder of the evidence (default: runs)"),
-    JSON,
-)
+@command("maxbatch")
 def _maxbatch(args):
     """Largest batch size that fits into memory, with evidence."""
     from labs.measure import maxbatch
@@ -205,14 +129,7 @@ def _maxbatch(args):
     print(as_json(result) if args.json else maxbatch.table(result))
 
 
-@command(
-    "allreduce",
-    option("--ranks", type=int, default=2, help="number of processes on this machine (default: 2)"),
-    option("--launcher", help="horovodrun (over Gloo) or mpiexec (over MPI) (default: horovodrun)"),
-    count("--repeats", default=15, help="samples for each message size (default: 15)"),
-    option("--out", metavar="DIR", help="keep the job's files in this folder (default: they are not kept)"),
-    option("--json", action="store_true", help="print JSON instead of text: `labs predict` reads it"),
-)
+@command("allreduce")
 def _allreduce(args):
     """Latency and bandwidth of this machine's all-reduce, by real ranks."""
     from labs.measure import allreduce
@@ -220,26 +137,7 @@ def _allreduce(args):
     return allreduce.run(args)
 
 
-@command(
-    "predict",
-    option("--model", required=True, help="network: a name of keras.applications, as ResNet101, or of a run"),
-    count("--workers", required=True, help="number of workers (GPUs, or cores without GPUs)"),
-    count("--local_batch", help="images per step and worker (default: 64, or that of the runs)"),
-    option("--machine", metavar="FILE", help="machine file (.toml), or a name of the kit's in labs/machines"),
-    option("--records", metavar="DIR", nargs="+", help="fit your runs first: records, logs, or their folders"),
-    option("--benchmark", metavar="FILE", help="with --records: JSON of `labs allreduce --json`"),
-    option("--precision", default="float32", help="float32, float16 or bfloat16 (default: float32)"),
-    count("--image_size", help="pixels per side (default: the network's own, mostly 224)"),
-    count("--classes", default=1000, help="of the data set (default: 1000)"),
-    count("--accumulation", default=1, help="passes before each all-reduce (default: 1)"),
-    count("--images", help="images of an epoch: then its seconds are predicted, too"),
-    count("--optimizer_slots", least=0, default=1, help="numbers per weight: SGD 0, momentum 1, Adam 2"),
-    option("--compression", choices=("float16",), help="of gradients in the all-reduce (default: none)"),
-    option("--one_worker", type=float, metavar="RATE", help="images/s of one worker, where you know it"),
-    option("--process", choices=("worker", "node"), default="worker", help="one for each worker, or for a node"),
-    option("--input", metavar="SECONDS", help="in which a node's host makes an image ready; or a .breakdown.json file"),
-    JSON,
-)
+@command("predict")
 def _predict(args):
     """What a training would take on another machine, with intervals."""
     from labs.costs import command
@@ -247,7 +145,7 @@ def _predict(args):
     return command.run(args)
 
 
-@command("slurm render", option("--check", action="store_true", help="only say whether all of them are up to date"))
+@command("slurm render")
 def _slurm_render(args):
     """Slurm/<site>/*.sh from solutions/slurm and slurm/sites."""
     from labs.slurm import sites
@@ -262,12 +160,7 @@ def _slurm_render(args):
     return 0
 
 
-@command(
-    "slurm check",
-    option("file", metavar="FILE", help="a batch script"),
-    option("--site", metavar="SITE", help="default: its folder's, else $LABS_SITE, else local"),
-    JSON,
-)
+@command("slurm check")
 def _slurm_check(args):
     """What sbatch sees in a batch script, and what it does not."""
     from labs.slurm import check, sites
@@ -277,7 +170,7 @@ def _slurm_check(args):
     return check.report(args.file, sites.load(site), args.json)
 
 
-@command("slurm sites", JSON)
+@command("slurm sites")
 def _slurm_sites(args):
     """The sites, one line each."""
     from labs.slurm import sites
@@ -293,11 +186,7 @@ def _slurm_sites(args):
     print("* is the one in use; another: export LABS_SITE=<site>")
 
 
-@command(
-    "reset",
-    option("names", nargs="+", metavar="NAME", help="such as 05, scripts/ResNet50.py, slurm/local/ResNet50.sh"),
-    option("--progress", action="store_true", help="forget also what the progress says of the notebooks' checks"),
-)
+@command("reset")
 def _reset(args):
     """A fresh notebook or script; the old one is kept in old/."""
     from labs import course
@@ -312,12 +201,7 @@ def _reset(args):
     print(*course.reset(root, args.names, fresh, args.progress), sep="\n")
 
 
-@command(
-    "update",
-    option("release", metavar="RELEASE", help="the zip that the instructor gave out, or the folder it was unpacked to"),
-    option("--older", action="store_true", help="also a release that is older than this course"),
-    option("--dry-run", action="store_true", help="only say what would change"),
-)
+@command("update")
 def _update(args):
     """A newer release of the course; your answers, scripts and runs stay."""
     from labs import course
@@ -325,16 +209,7 @@ def _update(args):
     print(*course.update(course.find(), args.release, args.older, args.dry_run), sep="\n")
 
 
-@command(
-    "report",
-    option("folder", nargs="?", default=".", help="of the course or its notebooks (default: here)"),
-    option("--name", help="your name or number, for the first page (default: none)"),
-    option("--machine", help="the machine's name, for the first page (default: none)"),
-    option("--runs", metavar="DIR", help="folder of the runs (default: $LABS_RUNS, else runs beside the notebooks)"),
-    option("--appendix", metavar="FILE", help="Markdown to add at the end: yours, or a page of docs/ (default: none)"),
-    option("--out", default="report", help="folder of the three files (default: report)"),
-    JSON,
-)
+@command("report")
 def _report(args):
     """The report on all tasks: report.pdf, report.json, and submission.zip to hand in."""
     from labs import report
@@ -350,15 +225,9 @@ def _report(args):
             print(head, *map(printable, lines), sep="\n- ")
 
 
-@command(
-    "dispute",
-    option("task", nargs="?", metavar="TASK", help="as 05.3, or T5; without it, lists what you dispute"),
-    option("reason", nargs="?", metavar="REASON", help="in quotes: what you did, and why it is right"),
-    option("--withdraw", action="store_true", help="take the dispute about TASK back"),
-    option("--runs", metavar="DIR", help="folder of the runs (default: $LABS_RUNS, else runs beside the notebooks)"),
-)
+@command("dispute")
 def _dispute(args):
-    """Says against the points of a question what you have to say; handed in with the next report, a person answers."""
+    """Disputes the points of a question. Your reason goes with the next report, and a person answers it."""
     from labs.checks import dispute
     from labs.report import course
 
@@ -371,40 +240,28 @@ def _dispute(args):
     print(*(printable(f"{id}: {each.reason}") for id, each in every.items()), sep="\n")
 
 
-@command(
-    "build",
-    option("names", nargs="*", help="such as 05_resnet50_scaling (default: all)"),
-    option("--check", action="store_true", help="only say whether all generated files are up to date"),
-    option("--force", action="store_true", help="execute also what did not change"),
-    option("--no-execute", action="store_true", help="only the student's notebooks and scripts"),
-    option("--student", metavar="DIR", help="write the tree that students get"),
-    option("--no-holds", action="store_true", help="with --student: without what a good answer holds"),
-)
+@command("build")
 def _build(args):
     """Notebooks from their sources in solutions/."""
     _needs_sources(".", "solutions", "the notebooks", "notebooks/")
-    from labs.author import build, students
+    from labs.author import build, students, web
 
     if args.check:
         return _told(build.check(".", args.names), "Sources and generated files agree.")
     if args.student:
         students.student_tree(".", args.student, holds=not args.no_holds)
         print(f"The tree for students is in {args.student}.")
+    elif args.web:
+        web.build(".", args.web)
+        print(*(f"{args.web}/{edition}/index.html" for edition in web.EDITIONS))
     else:
         build.build(".", names=args.names or None, execute=not args.no_execute, force=args.force)
     return 0
 
 
-@command(
-    "release",
-    option("--out", required=True, metavar="ZIP", help="the file to write, such as course.zip"),
-    option("--site", metavar="ID", help="the one site, besides local, whose files go along (default: all)"),
-    option("--notebooks", metavar="NN-NN,NN", help="such as 00-08,11 (default: all)"),
-    option("--path", choices=("afternoon", "practical"), help="those of a shorter way through the course"),
-    option("--no-criteria", action="store_true", help="without what a good answer holds"),
-)
+@command("release")
 def _release(args):
-    """What students get of the course, in one zip (for instructors)."""
+    """What students get of the course, in one zip, and beside it the same as web pages (for instructors)."""
     _needs_sources()
     from labs.checks import tasks
     from labs.grading import release
@@ -414,18 +271,11 @@ def _release(args):
     path = args.path and ",".join(lesson.notebook.partition("_")[0] for lesson in tasks.on_path(args.path))
     given = release.release(".", args.out, args.site, path or args.notebooks, criteria=not args.no_criteria)
     print(f"Wrote {args.out}: no line of a solution is in it. Notebooks:", *(Path(name).stem for name in given))
+    if not args.no_web:
+        print(release.pages(".", args.out, given))
 
 
-COLUMN = option("--column", metavar="NAME", help="its column for the points, where several could be it")
-
-
-@command(
-    "grade collect",
-    option("source", metavar="FROM", help="a folder with them, or the zip that Moodle or Canvas exports"),
-    option("--due", metavar="WHEN", help="what came later is told, as 2026-12-01T12:00 (UTC, or with +01:00)"),
-    option("--worksheet", metavar="FILE", help="Moodle's grading worksheet, which says when each was handed in"),
-    COLUMN,
-)
+@command("grade collect")
 def _grade_collect(args):
     """Brings submissions together under numbers; says what was damaged, late, double or left out."""
     from labs.grading import collect, worksheet
@@ -434,11 +284,7 @@ def _grade_collect(args):
     print(*collect.collect(args.source, args.out, due, sheet), sep="\n")
 
 
-@command(
-    "grade check",
-    option("--notebooks", nargs="+", metavar="NAME", help="those given out (default: as before, or all but optional)"),
-    option("--no-run", action="store_true", help="run nothing of the students'"),
-)
+@command("grade check")
 def _grade_check(args):
     """Looks at every submission: evidence, numbers, and the checks again in the sandbox; finished ones stay."""
     _needs_sources()
@@ -452,11 +298,7 @@ def _grade_check(args):
     print(f"{count} looked at; the others are as they were.")
 
 
-@command(
-    "grade rerun",
-    option("number", metavar="NUMBER", help="of the submission, as 007"),
-    option("task", metavar="TASK", help="as T5"),
-)
+@command("grade rerun")
 def _grade_rerun(args):
     """Trains a student's script again, small and in the sandbox; compares speedup and loss with what was handed in."""
     from labs.grading import rerun
@@ -472,18 +314,7 @@ def _grade_desk(args):
     print(f"Wrote {desk.write(args.out)}: open it in JupyterLab.")
 
 
-@command(
-    "grade mark",
-    option("number", metavar="NUMBER", help="of the submission, as 007"),
-    option("item", nargs="?", metavar="ITEM", help="of the rubric, as T5.1, or a check, as 05.6"),
-    option("share", nargs="?", type=float, metavar="SHARE", help="from 0 to 1; ITEM alone takes the mark back"),
-    option("--comment", action="append", default=[], metavar="TEXT", help="an id of the comment bank, or a text"),
-    option("--confirm", action="append", default=[], metavar="KIND", help="a kind of finding that is true"),
-    option("--sentence", metavar="TEXT", help="with --confirm: all that the student reads of it"),
-    option("--dismiss", action="append", default=[], metavar="KIND", help="a kind of finding that means nothing"),
-    option("--reopen", action="append", default=[], metavar="KIND", help="a kind of finding, to be decided again"),
-    option("--answer", metavar="TEXT", help="to the student's dispute about ITEM"),
-)
+@command("grade mark")
 def _grade_mark(args):
     """Keeps what a person decides of a submission, and prints all that is kept of it; findings reach no student
     before."""
@@ -509,13 +340,7 @@ def _grade_mark(args):
     print(f"Kept of {number}:", *map(printable, [*kept.lines()] or ["nothing"]), sep="\n  ")
 
 
-@command(
-    "grade pin",
-    option("check", nargs="?", metavar="CHECK", help="as 05.5"),
-    option("comment", nargs="?", metavar="COMMENT", help="what all who made the mistake read"),
-    option("--of", metavar="NUMBER", help="a submission with the mistake that is meant, where there are several"),
-    option("--share", type=float, default=0.0, metavar="SHARE", help="of the check's points, for all (default: 0)"),
-)
+@command("grade pin")
 def _grade_pin(args):
     """Pins a comment to a mistake, for all who made it; without CHECK, lists the mistakes by how many made them."""
     from labs.grading import check, pins, rubric
@@ -531,11 +356,7 @@ def _grade_pin(args):
             _say(f"{len(each.numbers)} x {each.check} ({', '.join(each.numbers)}): {' '.join(each.hint.split())}")
 
 
-@command(
-    "grade out",
-    option("--worksheet", metavar="FILE", help="Moodle's worksheet or Canvas' gradebook: a copy gets the points"),
-    COLUMN,
-)
+@command("grade out")
 def _grade_out(args):
     """Writes grades.csv, feedback for each student, the overview, and what Moodle or Canvas takes back; says whose
     points moved."""
@@ -544,7 +365,7 @@ def _grade_out(args):
     print(*map(printable, results.write(args.out, args.worksheet, args.column)), sep="\n")
 
 
-@command("grade oral", option("--seed", default="", metavar="WORD", help="another word gives other questions"))
+@command("grade oral")
 def _grade_oral(args):
     """Three questions for a talk with each student, drawn from their own records and scripts; nothing is judged by
     them."""
@@ -602,9 +423,24 @@ def parser():
             commands[tuple(group)] = sub.add_subparsers(dest="action", required=True, metavar="ACTION")
         sub = commands[tuple(group)].add_parser(name, help=text, description=text)
         sub.set_defaults(function=function)
-        for names, settings in options:
-            sub.add_argument(*names, **settings)
+        for name, settings in options.items():
+            sub.add_argument(name, **_of_argparse(**settings))
     return top
+
+
+def _of_argparse(count=None, **settings):
+    """The settings of an option as `add_argument` takes them: its type is a function, which a file can only name."""
+
+    def number(text):
+        if not count <= int(text) <= MOST:
+            raise argparse.ArgumentTypeError(f"{text} is not a whole number from {count} to {MOST}")
+        return int(text)
+
+    if count is not None:
+        settings["type"] = number
+    elif "type" in settings:
+        settings["type"] = {"int": int, "float": float}[settings["type"]]
+    return settings
 
 
 def _drop_output():

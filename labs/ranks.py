@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from labs import files
 from labs.errors import LabsError
 from labs.printed import few
 
@@ -14,11 +15,7 @@ class RankError(LabsError):
     """Ranks differ where they must not; the message names the ranks and what differs."""
 
 
-APART = (
-    "Rank {rank} and rank 0 have different networks {when} (first difference: {first}): each rank trains its own. "
-    "Broadcast at the start, wrap the optimizer with hvd.DistributedOptimizer, and let callbacks that follow a metric "
-    "stand after MetricAverageCallback."
-)
+_SAYS = files.beside(__file__)
 
 
 def gather(value, what):
@@ -37,15 +34,10 @@ def gather(value, what):
         by_rank = hvd.allgather_object((what, value))
     except tf.errors.OpError as problem:
         said = problem.message.split("}} ")[-1].split("\n")[0]
-        raise HorovodInternalError(
-            f"Rank {hvd.rank()} waited for another rank that has ended; its output tells the cause. Horovod: {said}"
-        ) from None
+        raise HorovodInternalError(_SAYS["alone"].format(rank=hvd.rank(), said=said)) from None
     for rank, (other, _) in enumerate(by_rank):
         if other != by_rank[0][0]:
-            raise RankError(
-                f"Rank 0 compares {by_rank[0][0]} and rank {rank} {other}: they are at different places in the program "
-                "and would wait for each other for ever. Let all ranks do the same, in the same order."
-            )
+            raise RankError(_SAYS["other_place"].format(first=by_rank[0][0], rank=rank, other=other))
     return [value for _, value in by_rank]
 
 
@@ -69,7 +61,7 @@ def equal(variables, by_rank, when):
     if pair := differ(by_rank):
         both = zip(variables, pair[1], by_rank[0], strict=False)
         first = next((variable.path for variable, here, there in both if here != there), "their number")
-        raise RankError(APART.format(rank=pair[0], when=when, first=first))
+        raise RankError(_SAYS["apart"].format(rank=pair[0], when=when, first=first))
 
 
 def own_seed(seed):
@@ -117,10 +109,8 @@ def agree(why="they would not train the same network", /, **values):
         if different:
             rank = different[0]
             more = f" ({len(different)} of {len(by_rank)} ranks differ from rank 0)" if len(different) > 1 else ""
-            raise RankError(
-                f"Ranks disagree on {name}: rank 0 has {value}, rank {rank} has {by_rank[rank].get(name)}{more}; "
-                f"{why}. Start all ranks with the same options and the same data."
-            )
+            both = {"first": value, "rank": rank, "other": by_rank[rank].get(name)}
+            raise RankError(_SAYS["disagree"].format(name=name, **both, more=more, why=why))
 
 
 def check_shards(numbers, n, dropped=0):
@@ -159,18 +149,12 @@ def shard_problem(by_rank, n, dropped=0):
         if len(shared):
             first = reader[shared[0]]
             both = shared[reader[shared] == first]
-            return (
-                f"Ranks {first} and {rank} both read {_some(both)}: the data are not sharded, or not in one "
-                f"common order.{unread} Give each rank numbers.shard(size, rank) of the same order."
-            )
+            return _SAYS["not_sharded"].format(first=first, rank=rank, both=_some(both), unread=unread)
         reader[unique] = rank
     lengths = [len(numbers) for numbers in by_rank]
     if len(set(lengths)) > 1:
         few, many = int(np.argmin(lengths)), int(np.argmax(lengths))
-        return (
-            f"Rank {many} reads {max(lengths)} samples and rank {few} {min(lengths)}: one may take a step more "
-            "than the other and wait for it for ever. Cut the order to whole global batches."
-        )
+        return _SAYS["uneven"].format(rank=many, most=max(lengths), other=few, least=min(lengths))
     return f"{unread[1:]} Is the number of shards the number of ranks ({len(by_rank)})?" if unread else None
 
 
@@ -203,5 +187,5 @@ def same_weights(model, when="after the training"):
     result = compare_weights(model)
     for other in result["different"]:
         if other["trainable"]:
-            raise RankError(APART.format(rank=other["rank"], when=when, first=other["variable"]))
+            raise RankError(_SAYS["apart"].format(rank=other["rank"], when=when, first=other["variable"]))
     return result

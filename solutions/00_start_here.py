@@ -19,16 +19,7 @@
 #
 # Run a cell with **Shift + Enter**. To run all cells, choose *Run All Cells* from the *Run* menu.
 #
-# ## Three ways through the course
-#
-# | path | time | what you can do afterwards |
-# |---|---|---|
-# | `"afternoon"` | 3 hours | train one network on 1 and on 2 workers, measure the speedup, and explain why it is not 2 |
-# | `"practical"` | 10 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, compare ResNet50V2 with ResNet152V2, and write the report |
-# | `"everything"` | 20 hours | also shard data, train with Horovod on many nodes, explain why scaling fails, and speed up a step |
-#
-# Choose one in the cell below. A longer path includes all the notebooks of a shorter one, so you can change your mind
-# at any time. Run that cell again whenever you come back: it shows how far you have got.
+# Start with the cell below: it draws the way through the course that you choose, and how far you have got.
 
 # %%
 from labs import checks
@@ -37,6 +28,18 @@ from labs.show import plots
 
 path = "afternoon"  # or "practical", or "everything"
 plots.show(pictures.course(checks.progress(), path))
+
+# %% [markdown]
+# ## Three ways through the course
+#
+# | path | time | what you can do afterwards |
+# |---|---|---|
+# | `"afternoon"` | 3 hours | train one network on 1 and on 2 workers, measure the speedup, and explain why it is not 2 |
+# | `"practical"` | 10 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, compare ResNet50V2 with ResNet152V2, and write the report |
+# | `"everything"` | 20 hours | also shard data, train with Horovod on many nodes, explain why scaling fails, and speed up a step |
+#
+# Choose one: change `path` in the cell above, and run that cell again whenever you come back. A longer path includes all
+# the notebooks of a shorter one, so you can change your mind at any time.
 
 # %% [markdown]
 # ## What is this machine?

@@ -23,10 +23,10 @@
 # %%
 from labs import recorded
 from labs.checks import answered, check, outcome, predict
-from labs.lessons.nb01 import pictures
+from labs.lessons.nb01 import laws, pictures, pipeline
 from labs.results import collect
 from labs.show import plots, tables, widgets
-from labs.simulate import laws, memory, pipeline
+from labs.simulate import memory
 
 # %% [markdown]
 # ## Why one device is not enough

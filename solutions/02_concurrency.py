@@ -24,9 +24,8 @@
 import numpy as np
 
 from labs.checks import answered, check, outcome, predict
-from labs.lessons.nb02 import pictures, sgd
+from labs.lessons.nb02 import pictures, sgd, stragglers
 from labs.show import tables, widgets
-from labs.simulate import stragglers
 
 # %% [markdown]
 # ## A gradient from few samples

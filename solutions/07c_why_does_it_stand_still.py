@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Why does it stand still?
 #
-# **Time: 60 minutes, including 4 minutes of computing on 2 cores.**
+# **Time: 60 minutes, including 4 minutes of computing on 2 cores.** Four optional parts take about 25 minutes more.
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
@@ -47,8 +47,8 @@ if real:
     print("printed:", job.out.read_text() or "nothing")
 
 # %% [markdown]
-# No error, no output, and the processes are alive. What would you see tomorrow morning if you left the job alone, with
-# Horovod's stall check switched off? **a**: an exception with a traceback, **b**: a message of the launcher that ends
+# No error, no output, and the processes are alive. What would you see tomorrow morning if you left the job alone? (After a
+# while, Horovod can complain: see Tool 2. Assume that this is switched off.) **a**: an exception with a traceback, **b**: a message of the launcher that ends
 # the job, **c**: nothing more than now, **d**: the losses of the first steps
 
 # %% labs={"id": "07.30"}
@@ -60,17 +60,20 @@ check("07.30", tomorrow)
 # %% [markdown]
 # **Tool 1: where is each rank?** `job.explain()` asks the ranks of a running job where they are. In a terminal,
 # `labs why reports_loss` does the same. Each rank writes its *stack* into a file in the folder of the runs: the lines
-# of your script that it is in, from the outermost call to the innermost one. The job is not disturbed by this. Below
-# the stacks, `line 46 > 39 > 32` says: line 46 has called a function, in which line 39 has called another one, and so
-# on, and line 32 has called the collective.
+# of your script that it is in, from the outermost call to the innermost one. The job is not disturbed by this.
 
 # %%
 if real:
     print(job.explain())
 
 # %% [markdown]
-# The stack of each rank ends in a collective, and these are two different ones. One rank has come to a collective that
-# the other rank never calls. Which rank is it, at which line of `fit`, and in which collective?
+# `line 46 > 39 > 32` says: line 46 has called a function, in which line 39 has called another one, and in that one, line
+# 32 has called the collective. The share of a core is the average over the two seconds of this look, and includes the
+# looking itself.
+#
+# The stack of each rank ends in a collective, and these are two different ones. One rank is in a collective that the
+# *script* lets no other rank call. Which rank is it, at which line of `fit`, and in which collective? Give the collective
+# as a string, such as `"broadcast"`.
 
 # %% labs={"id": "07.31"}
 ### BEGIN SOLUTION
@@ -103,31 +106,11 @@ if real:
     print("exit code of the job's process:", job.process.returncode)
 
 # %% [markdown]
-# A negative exit code stands for a signal. (A shell and `srun` add 128 to the signal's number instead.) 15 is SIGTERM,
+# A negative exit code stands for a signal: Python shows signal 9 as -9. A shell and `srun` show it as 128 + 9 = 137. 15 is SIGTERM,
 # the request to end. 9 is SIGKILL, which no program can handle. 11 is SIGSEGV, a crash in a library. On a cluster,
 # `sacct -j JOB` shows exit code and signal as a pair, such as `0:9`, and states such as `OUT_OF_MEMORY` or `TIMEOUT`.
 # If a machine has run out of memory, the kernel's log has a line `Out of memory: Killed process`: type `dmesg`. On many
 # clusters, only administrators may read it.
-#
-# **Other tools** help where this kit is not at hand:
-#
-# - `py-spy dump --pid PROCESS` prints the stack of any Python program, also of one that knows nothing of this kit
-#   ([py-spy](https://github.com/benfred/py-spy)). It needs the right to trace the process, which containers and
-#   clusters often refuse.
-# - One line at the top of any script is enough:
-#   `import faulthandler, signal; faulthandler.register(signal.SIGUSR1)`. After that, `kill -USR1 PROCESS` in a terminal
-#   makes the program print its stacks. Send this signal only to a process that hangs: while Python runs, faulthandler
-#   can crash it. (A loop of ours on Python 3.11 crashed after 16 signals. The kit therefore asks Python first.)
-# - Horovod's timeline (notebook 07) shows which rank waited for which, up to the collective that never ended.
-# - With `NCCL_DEBUG=INFO`, NCCL reports how it connects the GPUs
-#   ([NVIDIA](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/logging.html)). This helps if
-#   ranks do not find each other at the start.
-# - PyTorch ends a collective that takes too long. Here is a line from such a job, recorded by
-#   [a PyTorch user](https://discuss.pytorch.org/t/cant-understand-nccl-error/187207), not by us:
-#   `[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=388923, OpType=_ALLGATHER_BASE,
-#   Timeout(ms)=1800000) ran for 1804615 milliseconds before timing out.` Its
-#   [Flight Recorder](https://docs.pytorch.org/tutorials/prototype/flight_recorder_tutorial.html) keeps each rank's most
-#   recent collectives, with their stacks.
 #
 # Now mend `scripts/reports_loss.py`: the losses of all ranks should be reported as before. The check plays your script
 # on 2 ranks that take turns in one process.
@@ -145,16 +128,16 @@ if several and answered("07.32"):
 #
 # Read these three scripts. Each looks right:
 #
-# 1. `scripts/keeps_best.py` tests the line now and then, and keeps the best one.
-# 2. `scripts/every_error.py` averages the square errors of 25 points.
-# 3. `scripts/own_share.py` deals out 25 batches among the ranks.
+# 1. `scripts/every_error.py` averages the square errors of 25 points.
+# 2. `scripts/own_share.py` deals out 25 batches among the ranks.
+# 3. `scripts/prepares_once.py` lets rank 0 write a file, for which the others wait.
 #
-# **Predict** for each of them what will be observed: **h**: it hangs, **m**: it ends with a message, **w**: it goes on
-# and computes something wrong, **s**: it is slow, but right. Write three letters.
+# **Predict** for each of them what will be observed: **h**: it hangs, **m**: it ends with a message of Horovod or of the
+# launcher, **w**: it goes on and computes something wrong, **s**: it is slow, but right. Write three letters.
 
 # %% labs={"id": "07.33"}
 ### BEGIN SOLUTION
-three = "hmh"
+three = "mhh"
 ### END SOLUTION
 predict("07.33", three)
 
@@ -171,6 +154,157 @@ def look(name, **options):
 
 
 found = {}
+if several:
+    found["every_error"] = look("every_error")
+
+# %% [markdown]
+# This job ends with a message. Horovod compares what the ranks bring before it exchanges anything, and the message
+# names what does not fit. Find the two shapes in it. Where do they come from? Then mend the script: it should print the
+# mean square error over all 25 points, each of which counts the same.
+
+# %% labs={"id": "07.36"}
+check("07.36", "scripts/every_error.py")
+
+# %%
+if several:
+    found["own_share"] = look("own_share")
+
+# %% [markdown]
+# One rank waits in a step that the other one does not take. Mend the script: in each epoch, all ranks should take the
+# same number of steps, as many as possible, each batch at most once. This should hold on any number of ranks.
+
+# %% labs={"id": "07.38"}
+check("07.38", "scripts/own_share.py")
+
+# %% [markdown]
+# This job hangs because the ranks wait in different collectives. Suppose that they had reported the slopes with an
+# all-reduce instead. Then rank 0's gradient would have been averaged with rank 1's report, without any error.
+
+# %%
+if several:
+    found["prepares_once"] = look("prepares_once")
+outcome("07.33", following.known(found, "every_error", "own_share", "prepares_once"))
+
+# %% [markdown]
+# This time, one rank waits in a collective and the other one is in none. Which rank never comes to the collective, and
+# at which line of `points` is it? In which collective does the other rank wait for it?
+
+# %% labs={"id": "07.40"}
+### BEGIN SOLUTION
+rank, line, collective = 1, 33, "allreduce"
+### END SOLUTION
+check("07.40", rank, line, collective)
+
+# %% [markdown]
+# Who holds what the other one needs? Mend the script. One rank should still write the file, and y should be scaled in the
+# same way.
+
+# %% labs={"id": "07.41"}
+check("07.41", "scripts/prepares_once.py")
+
+# %% [markdown]
+# ## Three more
+#
+# 1. `scripts/tries_many.py` tries each line on random points.
+# 2. `scripts/remembers.py` keeps what rank 1 has computed in memory. The script plays a small machine: if the list
+#    becomes too long, the rank is killed, as Linux kills a program when memory runs out.
+# 3. `scripts/two_means.py` finds the line with a formula, in four all-reduces.
+#
+# **Predict** again: **h**, **m**, **w** or **s**, three letters.
+
+# %% labs={"id": "07.39"}
+### BEGIN SOLUTION
+three = "smw"
+### END SOLUTION
+predict("07.39", three)
+
+# %%
+if several:
+    found["tries_many"] = look("tries_many")
+
+# %% [markdown]
+# Look at the state of both ranks, and at where rank 1 is. What is
+# wrong with this job? **a**: it hangs, since rank 0 waits; **b**: it goes on, since rank 1 computes and will
+# come; **c**: the ranks are in different collectives; **d**: rank 0 has died
+
+# %% labs={"id": "07.42"}
+### BEGIN SOLUTION
+matter = "b"
+### END SOLUTION
+check("07.42", matter)
+
+# %% [markdown]
+# Before you call anything a hang, look twice. A rank on a busy machine, or one that reads from a slow disk, may come
+# after a minute. If a stack differs from one look to the next, the job is making progress.
+
+# %%
+if several:
+    found["remembers"] = look("remembers", launcher="mpiexec")
+    print(*[line for line in open(jobs.folder() / "remembers.out") if "EXIT" in line or "KILLED" in line.upper()])
+
+# %% [markdown]
+# Rank 1 leaves no traceback. But the launcher knows something. What is the number of the signal that ended rank 1?
+
+# %% labs={"id": "07.46"}
+### BEGIN SOLUTION
+signal_number = 9
+### END SOLUTION
+check("07.46", signal_number)
+
+# %%
+if several:
+    found["two_means"] = look("two_means")
+outcome("07.39", following.known(found, "tries_many", "remembers", "two_means"))
+
+# %% [markdown]
+# The points lie near the line with slope 2 and intercept 1, and this job prints another one. It ends with exit code 0,
+# and no tool in this notebook notices anything. Only a comparison with a run of one process shows it. If you do not see the
+# cause, print in `means` in which order each rank averages. Then mend the script.
+
+# %% labs={"id": "07.48"}
+check("07.48", "scripts/two_means.py")
+
+# %% [markdown]
+# ## To take with you
+#
+# | what you see | how to look | likely cause | cure |
+# |---|---|---|---|
+# | ranks wait in different collectives | `labs why`, two stacks | a collective under a condition on the rank, or in a function that one rank calls | call it on all ranks, put the condition around the print |
+# | the same, at the end of an epoch | `labs why` | unequal numbers of steps | equal shares, or drop the rest |
+# | ranks wait at the same line in different collectives | `labs why`, stall message | an order that follows a rank's own data | a fixed order |
+# | one rank waits in a collective, another one sleeps elsewhere | `labs why` | a file, a lock or a queue that the waiting rank should fill | let go of it before the collective |
+# | one rank waits, another one computes | `labs why`, twice | a straggler | equal work, see notebook 09b |
+# | `Mismatched ... shapes` | the `.err` | parts of different sizes | all-gather, or equal parts |
+# | the launcher names a signal, no traceback | exit code, `sacct`, `dmesg` | the system ended a rank, often for memory | a smaller batch, more memory |
+# | exit code 0, wrong numbers | compare with one process | collectives of one kind, paired in another order | a fixed order, names inside of a `tf.function` |
+# | nothing starts | the `.err` of the launcher | unknown host, used port | let `srun` start the ranks, another port |
+#
+# You need not read it all now. You find this table again in `docs/students/standstill.md`, together with what each job did under each launcher. To
+# have it in your report, add `--appendix docs/students/standstill.md` to `labs report`.
+#
+# ## Summary
+#
+# - A collective ends only if all ranks call it. A rank that does not come leaves no error.
+# - First find out where each rank is. Then ask why the missing one is not there.
+# - Look twice before you call it a hang, and compare with one process before you call it right.
+#
+# Next: `08_resnet152_scaling`. The optional parts follow.
+
+# %% [markdown]
+# ## Optional: two more jobs
+#
+# 1. `scripts/keeps_best.py` tests the line now and then, and keeps the best one.
+# 2. `scripts/smallest_first.py` exchanges what is small before what is large.
+#
+# **Predict**: two letters out of **h**, **m**, **w** and **s**.
+
+# %% labs={"id": "07.45"}
+### BEGIN SOLUTION
+two = "hh"
+### END SOLUTION
+predict("07.45", two)
+
+# %%
 if several:
     found["keeps_best"] = look("keeps_best")
 
@@ -191,98 +325,8 @@ check("07.35", "scripts/keeps_best.py")
 
 # %%
 if several:
-    found["every_error"] = look("every_error")
-
-# %% [markdown]
-# This job ends with a message. Horovod compares what the ranks bring before it exchanges anything, and the message
-# names what does not fit. Find the two shapes in it. Where do they come from? Then mend the script: it should print the
-# mean square error over all 25 points, each of which counts the same.
-
-# %% labs={"id": "07.36"}
-check("07.36", "scripts/every_error.py")
-
-# %%
-if several:
-    found["own_share"] = look("own_share")
-outcome("07.33", following.known(found, "keeps_best", "every_error", "own_share"))
-
-# %% [markdown]
-# One rank waits in a step that the other one does not take. Which rank is it, at which line of `epoch`, and in which
-# collective?
-
-# %% labs={"id": "07.37"}
-### BEGIN SOLUTION
-rank, line, collective = 0, 32, "allreduce"
-### END SOLUTION
-check("07.37", rank, line, collective)
-
-# %% [markdown]
-# Suppose that the ranks had reported slope and intercept with an all-reduce instead. Then rank 0's gradient would have
-# been averaged with rank 1's report, without any error. Mend the script: in each epoch, all ranks should take the same
-# number of steps, as many as possible.
-
-# %% labs={"id": "07.38"}
-check("07.38", "scripts/own_share.py")
-
-# %% [markdown]
-# ## Three more
-#
-# 1. `scripts/prepares_once.py` lets rank 0 write a file, for which the others wait.
-# 2. `scripts/tries_many.py` tries each line on random points.
-# 3. `scripts/smallest_first.py` exchanges what is small before what is large.
-#
-# **Predict** again: **h**, **m**, **w** or **s**, three letters.
-
-# %% labs={"id": "07.39"}
-### BEGIN SOLUTION
-three = "hsh"
-### END SOLUTION
-predict("07.39", three)
-
-# %%
-if several:
-    found["prepares_once"] = look("prepares_once")
-
-# %% [markdown]
-# This time, one rank waits in a collective and the other one is in none. Which rank never comes to the collective? At
-# which line is it, and in which collective is it missing?
-
-# %% labs={"id": "07.40"}
-### BEGIN SOLUTION
-rank, line, collective = 1, 33, "allreduce"
-### END SOLUTION
-check("07.40", rank, line, collective)
-
-# %% [markdown]
-# Who holds what the other one needs? Mend the script. The points should still be prepared by one rank, and scaled in
-# the same way.
-
-# %% labs={"id": "07.41"}
-check("07.41", "scripts/prepares_once.py")
-
-# %%
-if several:
-    found["tries_many"] = look("tries_many")
-
-# %% [markdown]
-# Look at the state of both ranks, and at where rank 1 is. If you are not sure, run the cell again and compare. What is
-# wrong with this job? **a**: it hangs, since rank 0 waits; **b**: it goes on, since rank 1 computes and will
-# come; **c**: the ranks are in different collectives; **d**: rank 0 has died
-
-# %% labs={"id": "07.42"}
-### BEGIN SOLUTION
-matter = "b"
-### END SOLUTION
-check("07.42", matter)
-
-# %% [markdown]
-# Before you call anything a hang, look twice. A rank on a busy machine, or one that reads from a slow disk, may come
-# after a minute. If a stack differs from one look to the next, the job is making progress.
-
-# %%
-if several:
     found["smallest_first"] = look("smallest_first")
-outcome("07.39", following.known(found, "prepares_once", "tries_many", "smallest_first"))
+outcome("07.45", following.known(found, "keeps_best", "smallest_first"))
 
 # %% [markdown]
 # Both ranks are at the same line. In which collective is rank 0, and in which one is rank 1?
@@ -300,49 +344,19 @@ check("07.43", rank_0, rank_1)
 check("07.44", "scripts/smallest_first.py")
 
 # %% [markdown]
-# ## The last two
+# ## Optional: where did the ranks of `own_share.py` wait?
 #
-# 1. `scripts/remembers.py` keeps what rank 1 has computed in memory. The script plays a small machine: if the list
-#    becomes too long, the rank is killed, as Linux kills a program when memory runs out.
-# 2. `scripts/two_means.py` finds the line with a formula, in four all-reduces.
-#
-# **Predict**: two letters out of **h**, **m**, **w** and **s**.
+# Look at the output of this job again, above. Which rank waits in a step that the other one does not take, at which
+# line of `epoch`, and in which collective?
 
-# %% labs={"id": "07.45"}
+# %% labs={"id": "07.37"}
 ### BEGIN SOLUTION
-two = "mw"
+rank, line, collective = 0, 32, "allreduce"
 ### END SOLUTION
-predict("07.45", two)
-
-# %%
-if several:
-    found["remembers"] = look("remembers", launcher="mpiexec")
-    print(*[line for line in open(jobs.folder() / "remembers.out") if "EXIT" in line or "KILLED" in line.upper()])
+check("07.37", rank, line, collective)
 
 # %% [markdown]
-# Rank 1 leaves no traceback. But the launcher knows something. What is the number of the signal that ended rank 1?
-
-# %% labs={"id": "07.46"}
-### BEGIN SOLUTION
-signal_number = 9
-### END SOLUTION
-check("07.46", signal_number)
-
-# %%
-if several:
-    found["two_means"] = look("two_means")
-outcome("07.45", following.known(found, "remembers", "two_means"))
-
-# %% [markdown]
-# The points lie near the line with slope 2 and intercept 1, and this job prints another one. It ends with exit code 0,
-# and no tool in this notebook notices anything. Only a comparison with a run of one process shows it. If you do not see the
-# cause, print in `means` in which order each rank averages. Then mend the script.
-
-# %% labs={"id": "07.48"}
-check("07.48", "scripts/two_means.py")
-
-# %% [markdown]
-# ## Before the first line
+# ## Optional: before the first line
 #
 # Two kinds of failure come before the first line of your script. These messages were recorded on one of our machines:
 #
@@ -368,27 +382,24 @@ happened = "d"
 check("07.47", happened)
 
 # %% [markdown]
-# ## To take with you
+# ## Optional: other tools
 #
-# | what you see | how to look | likely cause | cure |
-# |---|---|---|---|
-# | ranks wait in different collectives | `labs why`, two stacks | a collective under a condition on the rank, or in a function that one rank calls | call it on all ranks, put the condition around the print |
-# | the same, at the end of an epoch | `labs why` | unequal numbers of steps | equal shares, or drop the rest |
-# | ranks wait at the same line in different collectives | `labs why`, stall message | an order that follows a rank's own data | a fixed order |
-# | one rank waits in a collective, another one sleeps elsewhere | `labs why` | a file, a lock or a queue that the waiting rank should fill | let go of it before the collective |
-# | one rank waits, another one computes | `labs why`, twice | a straggler | equal work, see notebook 09b |
-# | `Mismatched ... shapes` | the `.err` | parts of different sizes | all-gather, or equal parts |
-# | the launcher names a signal, no traceback | exit code, `sacct`, `dmesg` | the system ended a rank, often for memory | a smaller batch, more memory |
-# | exit code 0, wrong numbers | compare with one process | collectives of one kind, paired in another order | a fixed order, names inside of a `tf.function` |
-# | nothing starts | the `.err` of the launcher | unknown host, used port | let `srun` start the ranks, another port |
+# These help where this kit is not at hand:
 #
-# You find this table again in `docs/students/standstill.md`, together with what each job did under each launcher. To
-# have it in your report, add `--appendix docs/students/standstill.md` to `labs report`.
-#
-# ## Summary
-#
-# - A collective ends only if all ranks call it. A rank that does not come leaves no error.
-# - First find out where each rank is. Then ask why the missing one is not there.
-# - Look twice before you call it a hang, and compare with one process before you call it right.
-#
-# Next: `08_resnet152_scaling`.
+# - `py-spy dump --pid PROCESS` prints the stack of any Python program, also of one that knows nothing of this kit
+#   ([py-spy](https://github.com/benfred/py-spy)). It needs the right to trace the process, which containers and
+#   clusters often refuse.
+# - One line at the top of any script is enough:
+#   `import faulthandler, signal; faulthandler.register(signal.SIGUSR1)`. After that, `kill -USR1 PROCESS` in a terminal
+#   makes the program print its stacks. Send this signal only to a process that hangs: while Python runs, faulthandler
+#   can crash it. (A loop of ours on Python 3.11 crashed after 16 signals.)
+# - Horovod's timeline (notebook 07) shows which rank waited for which, up to the collective that never ended.
+# - With `NCCL_DEBUG=INFO`, NCCL reports how it connects the GPUs
+#   ([NVIDIA](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/logging.html)). This helps if
+#   ranks do not find each other at the start.
+# - PyTorch ends a collective that takes too long. Here is a line from such a job, recorded by
+#   [a PyTorch user](https://discuss.pytorch.org/t/cant-understand-nccl-error/187207), not by us:
+#   `[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=388923, OpType=_ALLGATHER_BASE,
+#   Timeout(ms)=1800000) ran for 1804615 milliseconds before timing out.` Its
+#   [Flight Recorder](https://docs.pytorch.org/tutorials/prototype/flight_recorder_tutorial.html) keeps each rank's most
+#   recent collectives, with their stacks.

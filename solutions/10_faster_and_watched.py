@@ -21,12 +21,12 @@
 from labs import data, devices, jobs, presets, recorded  # first: it silences TensorFlow's start-up messages
 from labs.checks import answered, check, outcome, predict
 from labs.lessons.nb10 import by_hand, feeding, limited, pictures, profile
+from labs.lessons.nb10 import watched as show_watched
 from labs.measure.step import compiled
 from labs.results import intervals, metrics, watched
 from labs.results import record as run_record
 from labs.results.run import load_record
 from labs.show import plots, tables
-from labs.show import watched as show_watched
 
 import random
 import time

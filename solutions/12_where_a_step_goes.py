@@ -103,7 +103,7 @@ pair = ("SmallCNN", small) if quick else (small, large)  # the preset test is fo
 options = {"local_batch": plan.local_batch, "image_size": plan.image_size, "launcher": launcher}
 short = {"rounds": 2, "steps": 1} if quick else {}
 if devices.has("horovod", "two devices"):
-    measuring = breakdown.Measuring(pair, others=(plan.local_batch // 4,), **options, **short)
+    measuring = experiments.Measuring(pair, others=(plan.local_batch // 4,), **options, **short)
 
 # %% [markdown]
 # Write a function that takes the times of the four kinds of steps, in seconds, and returns the four parts of a step.

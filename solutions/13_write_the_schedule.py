@@ -71,7 +71,7 @@ game.show("13.1", alone, ranks=1, layers=3, batches=2)
 # %% [markdown]
 # Each box is one operation, and the number in it is the layer. A white box with stripes means that the rank is idle.
 # Below the boxes you see the memory of each rank. Move the `time` slider with the mouse or with the arrow keys: the
-# lines below the picture say what each rank does and holds at that moment.
+# text below the picture says what each rank does and holds at that moment.
 #
 # The kit keeps track of the micro-batches in each gradient, so it notices when one is missing. In the next program, two
 # ranks share the micro-batches, but they never add up their gradients:
@@ -99,7 +99,7 @@ game.show("13.1", nobody_adds, ranks=2, batches=2)
 # | `load(batch)` | reads a micro-batch |
 # | `forward(layer, batch)` | the forward pass of one layer; needs its weights and the activation of the layer before |
 # | `backward(layer, batch)` | the backward pass of one layer; adds this micro-batch to `gradient(layer)`, and frees the activation that it used |
-# | `update(layer)` | needs the gradient summed over *all* micro-batches; frees it |
+# | `update(layer)` | needs the gradient summed over *all* micro-batches; frees it. If you hold parts of the optimizer state, it updates these parts |
 # | `all_reduce(gradient(0), gradient(1))` | all ranks get the sums; the tensors in one call form one message |
 # | `reduce_scatter(gradient(0))` | rank r gets part r of the sum, and frees all other parts |
 # | `all_gather(weights(0))` | rank r contributes part r, and all ranks get all parts |
@@ -342,7 +342,7 @@ game.puzzle("13.6")
 # %% [markdown]
 # <details><summary>Hint 1</summary>Write it without <code>wait=False</code> first: gather, compute, free, for each layer forward and backward, and a <code>reduce_scatter</code> after each backward pass.</details>
 # <details><summary>Hint 2</summary><code>all_gather(..., wait=False)</code> returns a number for <code>wait</code>. Keep it in a variable, such as <code>arriving</code>. In each round: wait for it, start the next one, compute, free.</details>
-# <details><summary>Hint 3</summary>After the last layer, the backward pass begins with the same layer: do not free it in between. The reduce-scatter can be started, too; wait for it one layer later, so that whole gradients do not pile up.</details>
+# <details><summary>Hint 3</summary>The backward pass begins with the layer that the forward pass ended with, so keep the weights of that layer. The reduce-scatter can be started, too; wait for it one layer later, so that whole gradients do not pile up.</details>
 
 
 # %% labs={"id": "13.6"}

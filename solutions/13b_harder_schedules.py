@@ -22,18 +22,22 @@ from labs.checks import answered, check
 from labs.lessons.nb13 import game, real
 from labs.lessons.nb13.programs import (
     activation,
+    all_gather,
     all_reduce,
     backward,
     backward_inputs,
     backward_weights,
     error,
     forward,
+    free,
     gradient,
     load,
     program,
     receive,
+    reduce_scatter,
     send,
     update,
+    wait,
 )
 
 # %% [markdown]
@@ -182,6 +186,7 @@ game.show("13.8", by_halves)
 # | `split="columns"` | the whole activation before | part r of its own activation | part r of its error | a share of the whole error before |
 # | `split="rows"` | part r of the activation before | a share of its whole activation | its whole error | part r of the error before |
 #
+# You name the way in both passes: `forward(layer, 0, split="columns")`, and later `backward(layer, 0, split="columns")`.
 # A *share* is one of the terms that add up to the result. Add up the shares before you use them:
 # `all_reduce(activation(layer, 0))` or `all_reduce(error(layer, 0))`. To put parts together, call
 # `all_gather(activation(layer, 0))`. The activations of layers 0, 2, 4, ... are four times as wide as the others, as in
@@ -349,7 +354,7 @@ game.puzzle("13.12")
 # start?</details> <details><summary>Hint 2</summary>The last rank has the most work at the start: errors that the
 # others are waiting for. It should put off its second halves; rank 0 need not.</details> <details><summary>Hint
 # 3</summary>Let the second halves of rank r lag r micro-batches behind: after micro-batch b, compute the one of b - r,
-# before the next forward part needs memory. Do the rest at the end.</details>
+# before you call the next forward part. Do the rest at the end.</details>
 
 
 # %% labs={"id": "13.12"}

@@ -55,10 +55,9 @@ class Facts:
         if self._mode is None and key in self._known:
             return json.loads(json.dumps(self._known[key]).replace("SCRIPT.py", json.dumps(request["script"])[1:-1]))
         found = self._ask(request)
-        if any(each["stopped"] for each in found):
-            return found
+        stopped = any(each["stopped"] for each in found)  # where it was, is another line each time
         plain = json.loads(json.dumps(found).replace(json.dumps(request["script"])[1:-1], "SCRIPT.py"))
-        if self._mode == "live" and key in self._known:
+        if self._mode == "live" and key in self._known and not stopped:
             if not alike(_lasting(plain), _lasting(self._known[key])):
                 self.others.append(request["script"])
         if self._mode == "record":

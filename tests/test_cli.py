@@ -46,8 +46,8 @@ def test_every_command_and_option_has_help(capsys):
         code, out, err = call(capsys, *words, "--help")
         assert code == 0 and err == "" and f"usage: labs {' '.join(words)}" in out and text in " ".join(out.split())
     assert {words[0] for words in cli.COMMANDS} == set(COMMANDS)
-    options = [(words, *option) for words, (_, _, options) in cli.COMMANDS.items() for option in options]
-    assert [(words, names) for words, names, settings in options if not settings.get("help")] == []
+    options = [(words, *option) for words, (_, _, options) in cli.COMMANDS.items() for option in options.items()]
+    assert [(words, name) for words, name, settings in options if not settings.get("help")] == []
 
 
 def test_what_argparse_refuses_is_exit_code_2(capsys):

@@ -30,6 +30,7 @@ def test_busy_counts_what_other_programs_compute():
 
 
 SET_UP = """
+# warm
 import json, os, warnings
 from labs import devices
 import tensorflow as tf
@@ -275,6 +276,7 @@ def test_doctor_on_a_gpu_node_with_slurm(monkeypatch, tmp_path):
 
 
 PIN = """
+# warm
 import json, os, sys
 from labs import devices
 import tensorflow as tf
@@ -304,7 +306,7 @@ def test_a_rank_gets_one_core_and_one_thread(rank, size):
 
 
 def test_pinning_after_tensorflow_has_computed_is_refused():
-    code = "import tensorflow as tf; from labs import devices; tf.constant(1.0) + 1; devices.pin(0, 2)"
+    code = "# warm\nimport tensorflow as tf; from labs import devices; tf.constant(1.0) + 1; devices.pin(0, 2)"
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert done.returncode == 1 and "Pin first." in done.stderr.splitlines()[-1], done.stderr

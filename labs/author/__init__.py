@@ -5,7 +5,8 @@ regions     solution regions, and the student's form of a file
 sources     what each notebook depends on, and the pair of notebooks it gives
 execute     Run All in a kernel of this Python
 computing   the computing time that a notebook states, of its longest quiet execution
-render      batch scripts from their sources and the files of the sites
+render      batch scripts from their sources and the files of the sites; begin.sh is what each does first
+web         the site: the course as web pages, in two editions
 students    the tree that students get
 hidden      what no student may see, and what gives it away
 """

@@ -94,15 +94,7 @@ def _setup(site):
     for name, value in (("LABS_DATA", site.data), ("TMPDIR", site.scratch)):
         if value and value.strip("${}") != name:
             lines.append(f'export {name}="{value}"')
-    return "\n".join([*lines, _BEGIN])
-
-
-_BEGIN = """export PYTHONPATH="$PWD" PYTHONUNBUFFERED=1 TF_CPP_MIN_LOG_LEVEL=2
-export LABS_RUNS="${LABS_RUNS:-notebooks/runs}" # folder of the run records
-SCRIPTS="${SCRIPTS:-notebooks/scripts}"         # your training scripts
-mkdir -p "$LABS_RUNS"
-echo "Job ${SLURM_JOB_ID:-without SLURM} on ${SLURM_JOB_NODELIST:-this machine}, GPUs ${CUDA_VISIBLE_DEVICES:-none}"
-"${python[@]}" -c 'from labs import devices; print("Versions:", devices.versions())'"""
+    return "\n".join([*lines, Path(__file__).with_name("begin.sh").read_text(encoding="utf-8").rstrip()])
 
 
 def _quoted(words):

@@ -20,7 +20,7 @@ GIVEN += [".jupyter/", "labs/", "setup/", "slurm/sites/"]
 GIVEN += ["docs/students/", "docs/measured.md", "docs/not_run.md", "docs/jupyterlab.png"]
 KEPT_BACK = ("labs/author/", "labs/grading/")
 # Of README.md.
-_ABOUT_TEACHING = re.compile(r"\| for instructors \| \|\n(\|.*\n)+\n|`make test` runs every test[^.]*\. ")
+ABOUT_TEACHING = re.compile(r"\| for instructors \| \|\n(\|.*\n)+\n|`make test` runs every test[^.]*\. ")
 
 
 def student_tree(root, destination, version=labs.__version__, date=None, holds=True, keeps=None) -> list[str]:
@@ -34,7 +34,9 @@ def student_tree(root, destination, version=labs.__version__, date=None, holds=T
     """
     root, destination = Path(root).resolve(), Path(destination).resolve()
     made = {name: text.encode() for name, text in generated(root).items()}
-    made["README.md"] = _ABOUT_TEACHING.sub("", (root / "README.md").read_text(encoding="utf-8")).encode()
+    made["README.md"] = ABOUT_TEACHING.sub("", (root / "README.md").read_text(encoding="utf-8")).encode()
+    for page in root.glob("docs/students/assistants.md"):  # under the name that assistants look for
+        made["AGENTS.md"] = page.read_bytes()
     for path in () if holds else root.glob("labs/lessons/nb*/tasks.toml"):
         made[label_of(root, path)] = student_tasks(path.read_text(encoding="utf-8")).encode()
     contents = {name: (root / name).read_bytes() for name in _given(root) if name not in made} | made

@@ -12,6 +12,7 @@ from labs.costs.notes import note
 from labs.costs.parameter import CostError, Parameter
 from labs.costs.stragglers import slowest
 from labs.models import counts
+from labs.printed import grouped
 from labs.results import intervals
 from labs.simulate.reduce import ring_bytes
 
@@ -117,9 +118,7 @@ def fit(observations, facts_of=None, benchmark=None):
     spread = _spread(observations)
     if spread is SPREAD:
         notes.append(note("no_steps"))
-    groups = {}
-    for o in observations:
-        groups.setdefault((o.model, o.image_size, o.precision), []).append(o)
+    groups = grouped(((o.model, o.image_size, o.precision), o) for o in observations)
     names = [model for model, *_ in groups]
     networks, pairs = {}, []
     for (model, size, precision), runs in groups.items():

@@ -14,14 +14,8 @@ from labs.costs.parameter import CostError, Parameter
 from labs.models import counts
 from labs.simulate.given import number, whole
 
-UNITS = {
-    "step_seconds": "s",
-    "images_per_second": "images/s",
-    "images_per_second_per_worker": "images/s",
-    "speedup": "",
-    "efficiency": "",
-    "epoch_seconds": "s",
-}
+UNITS = {"step_seconds": "s", "epoch_seconds": "s", "speedup": "", "efficiency": ""}
+UNITS |= dict.fromkeys(("images_per_second", "images_per_second_per_worker"), "images/s")
 FAR = 8  # times as many workers as measured: what shows only then is not in a fit
 PROCESSES = ("worker", "node")  # what drives the GPUs of a node: a process for each of them, or one for all
 

@@ -39,7 +39,7 @@ def is_gradebook(table):
 def sheet(table, column=None):
     """The Sheet of a gradebook; None where the table is something else.
 
-    column: name or number of the assignment. Raises UseError: it is none or several of the columns.
+    column: name or number of the assignment. Raises UseError where no column, or more than one, fits.
     """
     if not is_gradebook(table):
         return None

@@ -263,8 +263,8 @@ def _line(out, number):
 
 
 def _claims(claimed, checks):
-    """A finding where progress.json calls checks right that are not; a function that is right for the notebook's own
-    numbers was."""
+    """A finding where progress.json calls checks right that are wrong here. A function that is right only for the
+    notebook's own numbers does not count: in the notebook it was right."""
     left = {id: each for id, each in by_id(checks).items() if each["state"] != "right" and each["how"] != "person"}
     if said := [id for id in claimed if id in left and left[id]["text"] != judge.OTHER_INPUTS]:
         yield Finding("progress", "look", "progress.json", f"it says right, and here it was not: {', '.join(said)}")

@@ -129,8 +129,8 @@ def findings(runs):
 
 
 def prints(submission):
-    """{what: hash} of what two students do not have alike by chance, and `findings` does not compare: logs without a
-    record, searches and breakdowns, long answers."""
+    """{what: hash} of what is never equal by chance and `findings` does not compare: logs without a record, searches,
+    breakdowns, long answers."""
     found = {}
     for name, content in submission.contents.items():
         measured = name.endswith((".maxbatch.json", ".breakdown.json"))

@@ -27,23 +27,12 @@ NEXT = {None: 1.0, 1.0: 0.5, 0.5: 0.0, 0.0: None}  # what a key makes of a mark
 NAMES = {1.0: "all", 0.5: "half", 0.0: "none"}
 DECISIONS = (("open", None), ("confirm", "confirmed"), ("dismiss", "dismissed"))
 DISPUTES = "disputes"
-HELP = (
-    "Keys in the field above: 1 to 9 give an item all its points; pressed again: half, none, open. a to z set a "
-    "comment. Full stop and comma go to the next answer and the one before, space to the next open one, + and - to "
-    "another question. A new comment begins with the number of its item, as in: 2 Which run is it? Enter keeps it. "
-    "On a dispute your comment is the answer. Of a finding the student reads only your sentence, once you confirm it."
-)
+_SAID = files.beside(__file__)
 _CELLS = (
     "Run the cell below (Shift+Enter) and type into the field `keys`. Every key is kept at once, in `marks.json`.",
     'from labs.grading import desk; desk.show(".")',
 )
 _TIGHT = 'style="line-height: 1.3; margin: 0; padding: 0 0 0 1em"'
-# What an item of the rubric asks for, by its words: that part of the evidence is open, the others are folded.
-_ASKS = {
-    "machines": r"machine|worker|where|hardware|ran\b",
-    "logs": r"\.out|\.err|\blogs?\b|lines",
-    "scripts": r"script|\.py|\.sh",
-}
 
 
 def write(out):
@@ -267,7 +256,7 @@ class Desk:
             self.items.children = self.decisions.children = ()
         else:
             self._draw_card(said)
-        self.foot.value = f'<p style="line-height: 1.3">{_text(HELP)}</p>'
+        self.foot.value = f'<p style="line-height: 1.3">{_text(_SAID["help"])}</p>'
 
     def _draw_card(self, said):
         (number, id), cards = self.card, self.cards
@@ -297,8 +286,8 @@ class Desk:
             parts.append(f"<b>What the student says</b>{_pre(self.disputed[number][id].reason)}")
             if id not in self.graded.waits(number):
                 parts.append(f"<b>Answered</b> ({_text(own.replies[id])}){_pre(own.replies[id].text)}")
-        written = id if id in found["answers"] else self.rules.items[id][0] if id in self.rules.items else None
-        if written:
+        written = self.rules.question(id)
+        if id in found["answers"] or id in self.rules.items:
             said, code = "", found["answers"].get(written) or "(no answer is written)"
         else:
             judged = by_id(found["checks"]).get(id, {"state": "", "text": ""})
@@ -306,7 +295,7 @@ class Desk:
             state = f"In the sandbox: {judged['state']}" if judged.get("how") == "person" else judged["state"]
             said = f"{state}. {feedback.clean(judged['text'])}".strip(". ") or "not judged"
             said = f"<p>{_text(said)}</p>"
-        parts.append(f"<b>{_text(feedback.titled(written or id, self.rules))}</b>{said}{_pre(code)}")
+        parts.append(f"<b>{_text(feedback.titled(written, self.rules))}</b>{said}{_pre(code)}")
         return "".join(parts)
 
     def _evidence(self, number, id):
@@ -328,13 +317,13 @@ class Desk:
                 pieces += [("scripts", f"{name}: what was changed", "\n".join(lines)) for name, lines in changes]
         for kind, head, text in pieces:
             if text:
-                unfolded = " open" if re.search(_ASKS[kind], wanted, re.IGNORECASE) else ""
+                unfolded = " open" if re.search(_SAID["asks"][kind], wanted, re.IGNORECASE) else ""
                 parts.append(f"<details{unfolded}><summary>{_text(head)}</summary>{_pre(text)}</details>")
         return "".join(parts) or "<p>No run, log or script belongs to this question.</p>"
 
     def _about(self, id):
         """(id of the task that an item of the rubric, or a check, belongs to; the course's item, or None)."""
-        task = self.rules.items[id][0] if id in self.rules.items else id
+        task = self.rules.question(id)
         return task, tasks.items().get(task, (None, None))[1]
 
     def _draw_items(self, own):

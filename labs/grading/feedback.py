@@ -166,7 +166,7 @@ def _steps(found, made, rules, pinned, own):
 def _fill(notebook, lines, found, rules):
     """(what to do, why) about questions of a notebook that have no answer."""
     where = _lesson(lines[-1].id) if notebook else "the questions of your instructor's"
-    ids = list(dict.fromkeys(rules.items[line.id][0] if line.id in rules.items else line.id for line in lines))
+    ids = list(dict.fromkeys(rules.question(line.id) for line in lines))
     names = "; ".join(_quoted(id, rules) for id in ids[:NAMED])
     names += f"; and {len(ids) - NAMED} more" if ids[NAMED:] else ""
     reasons = {line.why for line in lines if line.id in rules.checks}
@@ -189,7 +189,7 @@ def _answers(made, rules):
 
 def _by_notebook(lines, rules):
     """One text for each notebook: its title, and the titles of some of its questions."""
-    ids = dict.fromkeys(rules.items[line.id][0] if line.id in rules.items else line.id for line in lines)
+    ids = dict.fromkeys(rules.question(line.id) for line in lines)
     found = grouped((_lesson(id) if id in _course() else "other questions", titled(id, rules)) for id in ids)
     return [f"{where[0].upper()}{where[1:]}: {'; '.join(titles)}" for where, titles in found.items()]
 

@@ -56,7 +56,7 @@ class Gone(Exception):
 
 
 class TooLong(BaseException):
-    """Judging takes longer than it may: what was sent makes it."""
+    """Judging takes longer than it may, because of what was sent."""
 
 
 class Untrusted(Exception):
@@ -105,7 +105,7 @@ class Talk:
         return wire.read(line)
 
     def ask(self, message):
-        """The answer to a message, which bears its number: what else is said meanwhile is none. Raises Gone."""
+        """The answer to a message, known by its number; whatever else comes meanwhile is ignored. Raises Gone."""
         self._asked += 1
         self.say(message | {"number": self._asked})
         while (answer := self.hear()).get("to") != self._asked:
@@ -231,7 +231,7 @@ def _replayed(submission, root, notebook, seed, clock, found, told):
 
 
 def _begin(talk):
-    """Hear the first message. Raises SandboxError where the notebook did not begin: that is no fault of its own."""
+    """Hear the first message. Raises SandboxError if the notebook did not begin, which is not its own fault."""
     try:
         begun = "begun" in talk.hear()
     except Gone as end:
@@ -241,7 +241,7 @@ def _begin(talk):
 
 
 def _of_a_blank(error, found):
-    """Whether a cell has failed since it needs what was not done: replay goes on behind a blank as behind an answer."""
+    """Whether a cell failed because of an open blank: replay goes on after a blank as after an answer."""
     blank = any(each.text == NOT_DONE for each in found.values())
     return blank and ("NoneType" in str(error) or "ellipsis" in str(error))
 

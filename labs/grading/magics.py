@@ -21,7 +21,7 @@ def tree(source):
 
 
 def without(source):
-    """The source of a cell without its magics; of what is no Python either then, a line that raises SyntaxError."""
+    """The source of a cell without its magics. Where the rest is not Python: a line that raises SyntaxError."""
     with suppress(*UNFIT):
         tree(source)
         return source

@@ -137,10 +137,8 @@ def _settings(submission):
     for name, held in _runs(submission):
         has, rate = held.run.configuration, held.run.configuration.learning_rate
         if has.global_batch and has.local_batch and rate and (has.workers or 1) > 1:
-            text = (
-                f"{name} had a local batch of {has.local_batch}, a global batch of {has.global_batch} and a learning "
-            )
-            text += f"rate of {rate:g}. How do they belong together, and what would you take for 8 workers?"
+            text = f"{name} had a local batch of {has.local_batch}, a global batch of {has.global_batch} and a "
+            text += f"learning rate of {rate:g}. How do they belong together, and what would you take for 8 workers?"
             record = f"{held.run.steps or 'unknown'} steps per epoch; {has.strategy}; {has.images or 'all'} images."
             yield Question("settings", text, record=(record,))
 
@@ -162,10 +160,8 @@ def _losses(submission):
     _, one, loss_of_one = next((each for each in ends if each[1].run.workers == 1), (None, None, None))
     for name, held, loss in ends if one else ():
         if held.run.workers != 1:
-            text = (
-                f"After the last epoch the loss is {loss_of_one:.4f} for {one.name}, on 1 worker, and {loss:.4f} for "
-            )
-            text += f"{name.rstrip(',')}. What is different for the optimizer?"
+            text = f"After the last epoch the loss is {loss_of_one:.4f} for {one.name}, on 1 worker, and "
+            text += f"{loss:.4f} for {name.rstrip(',')}. What is different for the optimizer?"
             yield Question("loss", text, record=(_updates(one), _updates(held)))
 
 

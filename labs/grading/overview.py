@@ -66,12 +66,11 @@ def _pinned(mistake, rules):
 def waiting(made, rules):
     """(title of a check or written answer that a person has to decide, the numbers of those whose it is), in the order
     of the rubric."""
-    order = [rules.items[id][0] if id in rules.items else id for id in (*rules.checks, *rules.items)]
-    found = {id: {} for id in order}
+    found = {rules.question(id): {} for id in (*rules.checks, *rules.items)}
     for number, of_one in sorted(made.items()):
         for line in of_one:
             if line.open and line.why != points.NOT_JUDGED:
-                found[rules.items[line.id][0] if line.id in rules.items else line.id][number] = True
+                found[rules.question(line.id)][number] = True
     return [(feedback.titled(id, rules), list(numbers)) for id, numbers in found.items() if numbers]
 
 

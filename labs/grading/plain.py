@@ -2,7 +2,7 @@
 
 Code in one process with its judge can change the judge. So where a judge has to run beside it, the code must not import
 more than the notebook does, bind no name of the notebook's own, set no attribute, no item of what it did not make, use
-none of the names in REACHING, and reach an attribute only where it is known to compute: the course's own code has it,
+no name in REACHING, and reach an attribute only where it is known to compute: the course's own code has it,
 or it belongs to a plain value, to numpy's functions or to a figure. So a function of a library that loads, runs or sets
 something is not reached, also one that nobody thought of. What is not plain is not wrong: a person looks at it.
 """

@@ -45,7 +45,7 @@ def lines(found, rubric, marks=None):
 
 
 def handed_in(found):
-    """Whether there was anything to look at: a submission that is empty or damaged has nothing that could be open."""
+    """Whether there was anything to look at. In an empty or damaged submission nothing can be open."""
     return any(found.get(key) for key in ("checks", "answers", "findings", "prints", "alike", "steps", "tables"))
 
 

@@ -1,12 +1,13 @@
 """course.zip: what students get of the course, in one file that `labs update` reads, too."""
 
+import importlib.util
 import re
 import tempfile
 from pathlib import Path
 
 import labs
 from labs import files
-from labs.author import hidden, sources, students
+from labs.author import hidden, sources, students, web
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.report.archive import zipped
@@ -48,6 +49,18 @@ def release(root, out, site=None, notebooks=None, criteria=True, version=labs.__
         raise LeakError(f"This release would give solutions away: not written. {found[0]} ({len(found)} in all)")
     files.write(out, zipped({TOP + name: content for name, content in contents.items()}))
     return [name for name in names if re.fullmatch(r"notebooks/[^/]+\.ipynb", name)]
+
+
+def pages(root, out, notebooks):
+    """Write the site's pages of these notebooks for students beside the release `out`; returns what to say of it."""
+    if importlib.util.find_spec("sphinx") is None:
+        return "Its web pages were not made: Sphinx is not installed here (`make site` installs it)."
+    beside = Path(out).with_name(f"{Path(out).stem}-web.zip")
+    with tempfile.TemporaryDirectory(prefix="labs-release-") as folder:
+        web.build(root, folder, ("students",), notebooks.__contains__)
+        found = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+        files.write(beside, zipped({path.relative_to(folder).as_posix(): path.read_bytes() for path in found}))
+    return f"Wrote {beside}: the same as web pages, for students/index.html."
 
 
 def _chosen(notebooks, known):

@@ -92,7 +92,7 @@ def _read(submission, sample, root):
 
 
 def item_of(task):
-    """The item with this id. Raises UseError where there is none, or none that is evident from a script's runs."""
+    """The item with this id. Raises UseError if there is no such item, or if its evidence is not runs of a script."""
     _, item = tasks.items().get(task, (None, None))
     if item is None or not item.evidence.scripts:
         raise UseError(f"{task!r} is no task whose evidence are runs of a script.")

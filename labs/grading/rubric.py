@@ -86,6 +86,10 @@ class Rubric(BaseModel, extra="forbid"):
         """{id: (id of the answer, Criterion)}."""
         return {item.id: (each.id, item) for each in self.answer for item in each.items}
 
+    def question(self, id):
+        """The id of the question that an id belongs to: that of the written answer of an item, else itself."""
+        return self.items[id][0] if id in self.items else id
+
 
 def load(out, notebooks=None):
     """The Rubric of a grading; written first where there is none. Raises UseError for a file that cannot be used."""

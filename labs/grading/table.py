@@ -135,7 +135,7 @@ def number(cell):
 
 
 def _encoding(content):
-    """Of a file without a mark. All that is no Unicode is read byte by byte: separators are the same in all of it."""
+    """The encoding of a file without a mark. What is not Unicode is read byte by byte: separators are always ASCII."""
     begin = content[:400]
     if b"\0" in begin:
         return "utf-16-le" if begin[1::2].count(0) > begin[::2].count(0) else "utf-16-be"

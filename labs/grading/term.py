@@ -1,7 +1,8 @@
 """What stays when the kit, or a submission, changes in the middle of a term.
 
-A check that was mended may judge the same work otherwise. Who gains has the points; who would lose keeps them until a
-person has decided. And a mark is about an answer: it stays with a later submission where that answer is the same one.
+A check that was mended may judge the same work otherwise. A student who gains gets the points; one who would lose
+keeps them until a person has decided. And a mark is about an answer: it stays with a later submission that has the
+same answer.
 """
 
 from labs.grading.finding import by_id

@@ -102,7 +102,7 @@ def line(message):
 
 
 def read(text):
-    """The message in a line, a dict; {} of what is none."""
+    """The message in a line, a dict; {} if the line is not a message."""
     with suppress(ValueError, RecursionError):
         message = json.loads(text) if len(text) <= MOST else {}
         return message if isinstance(message, dict) else {}

@@ -5,7 +5,9 @@ callbacks fail. Here are the same names, made for Keras 3 on TensorFlow. What ha
 `horovod.tensorflow` directly, which works beside it.
 
 optimizer    DistributedOptimizer
-callbacks    broadcast at the start, averaged metrics, and what `fit` must be
+callbacks    broadcast at the start, averaged metrics
+check        what `fit` must be, so that all ranks train one network
+says.toml    what these refuse, in words
 collectives  allreduce, grouped_allreduce, reducescatter, allgather, broadcast
 """
 

@@ -4,13 +4,10 @@ import keras
 import tensorflow as tf
 from horovod import tensorflow as horovod
 
-from labs import compat, ranks
+from labs import compat, files, ranks
 from labs.errors import HorovodError
 
-HOROVODS_OWN = (
-    "This optimizer was wrapped by Horovod's own DistributedOptimizer, which averages nothing on Keras 3: every rank "
-    "would train a network of its own, without any error. Wrap it with labs.hvd.DistributedOptimizer."
-)
+SAYS = files.beside(__file__, "says.toml")
 
 
 def DistributedOptimizer(optimizer, backward_passes_per_step=1):
@@ -35,26 +32,18 @@ def DistributedOptimizer(optimizer, backward_passes_per_step=1):
     if averages(optimizer):
         raise HorovodError("The optimizer is wrapped twice: gradients would be averaged twice. Wrap it once.")
     if not isinstance(optimizer, keras.Optimizer):
-        raise HorovodError(
-            f"{type(optimizer).__name__} is not an optimizer of Keras 3, so its gradients cannot be averaged. "
-            "Pass one of keras.optimizers, such as keras.optimizers.SGD(0.01)."
-        )
+        raise HorovodError(SAYS["no_optimizer"].format(name=type(optimizer).__name__))
     if compat.wrapped_by_horovod(optimizer):
-        raise HorovodError(HOROVODS_OWN)
+        raise HorovodError(SAYS["horovods_own"])
     passes = backward_passes_per_step
     if isinstance(passes, bool) or not isinstance(passes, int) or passes < 1:
         raise HorovodError(f"backward_passes_per_step is {passes!r}: no step would ever end. Give 1, 2, 3, ...")
     base, settings = type(optimizer), optimizer.get_config()
     if passes > 1 and "gradient_accumulation_steps" not in settings:
-        raise HorovodError(
-            f"{base.__name__} cannot sum gradients over {passes} passes. Use 1, or an optimizer without loss scaling."
-        )
+        raise HorovodError(SAYS["cannot_sum"].format(name=base.__name__, passes=passes))
     before = settings.get("gradient_accumulation_steps") or 1
     if passes > 1 and optimizer.built and before != passes:
-        raise HorovodError(
-            f"This optimizer has counted its steps with backward_passes_per_step={before}; with {passes} its state "
-            "would mean something else. Keep that number, or give a new optimizer."
-        )
+        raise HorovodError(SAYS["other_passes"].format(before=before, passes=passes))
     if passes > 1:
         settings["gradient_accumulation_steps"] = passes
     averaging = _EveryStep
@@ -77,7 +66,7 @@ def averages(optimizer):
 
 
 class _EveryStep:
-    number = 0  # of several in one model (callbacks.check): their gradients must not be taken for each other's
+    number = 0  # of several in one model (check.check): their gradients must not be taken for each other's
     met = False  # whether the ranks have been compared
 
     def apply(self, grads, trainable_variables=None):

@@ -11,11 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from labs import devices
+from labs import devices, files
 from labs.errors import UseError
 from labs.printed import several
 
 LAUNCHERS = ("horovodrun", "mpiexec", "srun")
+_SAYS = files.beside(__file__)
 MEMORY = 320 * 2**20  # bytes that a rank needs for itself alone, at the least (measured: 293 MiB with SmallCNN)
 
 # Stands before a command: Linux ends it when the process that started it dies. PR_SET_PDEATHSIG (prctl(2)) names the
@@ -32,6 +33,11 @@ class LaunchError(UseError):
     """The ranks cannot be started as asked; the message says why and what to do."""
 
 
+def _refusal(name, **gaps):
+    """The LaunchError that launch.toml has under this name."""
+    return LaunchError(_SAYS[name].format(**gaps))
+
+
 def command(ranks, launcher=None):
     """What stands before `python SCRIPT ...` to start `ranks` connected processes of it, as a list of str.
 
@@ -43,40 +49,25 @@ def command(ranks, launcher=None):
     """
     launcher, *options = shlex.split(launcher or LAUNCHERS[0])
     if launcher not in LAUNCHERS:
-        names = f"{', '.join(LAUNCHERS[:-1])} or {LAUNCHERS[-1]}"
-        raise LaunchError(f"No launcher is called {launcher!r}, so nothing was started. Use {names}.")
+        raise _refusal("unknown", launcher=launcher)
     if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
-        raise LaunchError(f"{ranks!r} ranks: a training needs a whole number of processes, at least 1.")
+        raise _refusal("no_number", ranks=ranks)
     if not importlib.util.find_spec("horovod"):
-        raise LaunchError(
-            "Horovod is not installed, so ranks could not find each other and nothing was started. "
-            "Install a C++ compiler, then `make horovod`; `labs doctor` says more."
-        )
+        raise _refusal("no_horovod")
     tasks = _tasks()
     if launcher == "srun" and not tasks:
-        raise LaunchError(
-            "srun starts ranks inside a SLURM job, and this process is not in one, so nothing was started. Submit a "
-            "batch script, or use horovodrun or mpiexec."
-        )
+        raise _refusal("no_job")
     if launcher == "srun" and ranks > sum(tasks):
-        raise LaunchError(
-            f"{ranks} ranks need as many tasks, and this job has {several(sum(tasks), 'task')}: nothing was started. "
-            "Ask for more (--nodes, --ntasks-per-node), or start fewer ranks."
-        )
+        raise _refusal("too_few_tasks", ranks=ranks, tasks=several(sum(tasks), "task"))
     here = min(ranks, tasks[0]) if len(tasks) > 1 or launcher == "srun" else ranks
     free = devices.memory()
     if here * MEMORY > free:
-        raise LaunchError(
-            f"{here} ranks need {here * MEMORY / 2**30:.1f} GiB of memory or more, {free / 2**30:.1f} GiB are free: "
-            f"the system would kill some of them. Start at most {max(1, free // MEMORY)}."
-        )
+        need, have = here * MEMORY / 2**30, free / 2**30
+        raise _refusal("too_little_memory", ranks=here, need=need, have=have, most=max(1, free // MEMORY))
     beside = Path(sys.executable).with_name(launcher)
     program = str(beside) if beside.exists() else shutil.which(launcher)
     if not program:
-        raise LaunchError(
-            f"{launcher} is neither installed beside Python nor on the PATH, so nothing was started. "
-            + ("A container brings none." if launcher == "srun" else "Run `make horovod`, or load the module.")
-        )
+        raise _refusal("no_srun" if launcher == "srun" else "no_launcher", launcher=launcher)
     if launcher == "srun":
         return [program, *options, *_step(ranks, tasks)]
     spread = len(tasks) > 1 and ranks > tasks[0]

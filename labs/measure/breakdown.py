@@ -13,7 +13,6 @@ python -m labs.measure.breakdown OPTIONS      what each rank runs (OPTIONS: JSON
 import json
 import secrets
 import sys
-import threading
 import time
 from pathlib import Path
 from statistics import fmean, pstdev
@@ -106,53 +105,6 @@ def measure(
     found["notes"] += too_noisy(parts(found)) if set(kinds) == set(KINDS) else []
     files.write(file, json.dumps(found, indent=1))
     return found
-
-
-class Measuring:
-    """Networks that are measured one after the other in the background, each as `measure` does it.
-
-    `wait` collects. What is computed meanwhile takes from the cores, and shows in the steps. The measurement ends with
-    this process, also where nobody waited.
-    """
-
-    jobs = ()  # none whose rate a bar could show
-
-    def __init__(self, models, **options):
-        self._models, self._options, self._found = list(models), options | {"show": False}, {}
-        self._problem, self._over, self._begun = None, threading.Event(), time.monotonic()
-        threading.Thread(target=self._run, name="breakdown", daemon=True).start()
-
-    def __repr__(self):
-        return f"<steps of {', '.join(self._models)}: {self.state}>"
-
-    @property
-    def state(self):
-        if not self._over.is_set():
-            return "running"
-        return "failed" if self._problem else "finished"
-
-    def _run(self):
-        try:
-            for model in self._models:
-                self._found[model] = measure(model, **self._options)
-        except Exception as problem:  # for the one who waits
-            self._problem = problem
-        self._over.set()
-
-    def wait(self, show=True):
-        """{model: what `measure` returns}, when all are done; an interrupt ends only the waiting. show: a bar.
-
-        Raises what `measure` raises.
-        """
-        from labs.jobs import bar
-
-        with bar.shown("steps", self, show) as update:
-            while not self._over.wait(0.3):
-                said = f"{len(self._found)} of {len(self._models)} networks measured"
-                update({}, time.monotonic() - self._begun, said)
-        if self._problem:
-            raise self._problem
-        return dict(self._found)
 
 
 def means(found, local_batch=None):

@@ -4,6 +4,8 @@ import csv
 import json
 from pathlib import Path
 
+from labs.printed import grouped
+
 HERE = Path(__file__).parent
 CTE_POWER = HERE / "cte-power-resnet50v2.out"
 
@@ -52,10 +54,7 @@ def networks():
 
 def traces():
     """{case: files of samples (labs.results.watched), a path for each rank} of six watched trainings of notebook 10."""
-    found = {}
-    for path in sorted((HERE / "traces").glob("*.samples")):
-        found.setdefault(path.name.partition(".")[0], []).append(path)
-    return found
+    return grouped((path.name.partition(".")[0], path) for path in sorted((HERE / "traces").glob("*.samples")))
 
 
 def faster():

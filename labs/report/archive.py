@@ -77,7 +77,7 @@ def _work(course, report):
 
 
 def _json(content, clean):
-    """JSON with clean texts; byte for byte the same where nothing is to be taken out. Of what is no JSON nothing."""
+    """JSON with clean texts; the same bytes where nothing is to be taken out. What is not JSON is left empty."""
     try:
         data = json.loads(content)
         cleaned = clean(data)

@@ -5,6 +5,7 @@ from contextlib import suppress
 from difflib import SequenceMatcher
 from itertools import groupby
 
+from labs import files
 from labs.course.release import digest
 from labs.errors import LabsError
 from labs.measure import breakdown
@@ -17,18 +18,7 @@ from labs.results import line as lines_of
 from labs.show import plots
 
 MOST_LINES, LONGEST = 60, 400  # of a log that is shown, and characters of each of its lines
-_SPEED = {  # heading: (key of a row, format)
-    "global batch": ("global_batch", "{}"),
-    "epoch (s)": ("epoch_seconds", "{:.4g}"),
-    "images/s": ("images_per_second", "{:.4g}"),
-    "speedup": ("speedup", "{:.3g}"),
-    "efficiency": ("efficiency", "{:.3g}"),
-}
-_LEARNING = {
-    "steps per epoch": ("steps", "{}"),
-    "last loss": ("final_loss", "{:.4f}"),
-    "last accuracy": ("final_accuracy", "{:.4f}"),
-}
+_COLUMNS = files.beside(__file__)
 
 
 def cell(value, form="{}", interval=None, behind=""):
@@ -47,8 +37,8 @@ def tables(course, item, names):
     """The tables of a task: its runs in numbers, then searches, breakdowns, and the comparison of two networks."""
     made, held = [], [course.held[name] for name in names]
     if rows := course.rows(names):
-        made += [_runs(rows, "Speed, without the first epoch of each training", _SPEED, True)]
-        made += [_runs(rows, "What was learnt", _LEARNING, False)]
+        made += [_runs(rows, "Speed, without the first epoch of each training", _COLUMNS["speed"], True)]
+        made += [_runs(rows, "What was learnt", _COLUMNS["learning"], False)]
     for name, data in course.measured.items():
         if course.matching(item.evidence.runs, [name.split(".")[0]]):
             with suppress(LabsError, KeyError, TypeError, ValueError, AttributeError):
@@ -60,7 +50,7 @@ def tables(course, item, names):
 
 def _runs(rows, caption, columns, with_notes):
     """Rows of labs.results as a table: the run, its workers, and the columns of which any row has a value."""
-    columns = {head: of for head, of in columns.items() if any(row[of[0]] is not None for row in rows)}
+    columns = {head: of for head, of in columns.items() if any(row[of["key"]] is not None for row in rows)}
     kinds, notes, body = [], [], []
     if with_notes:
         kinds = ["kind"]
@@ -68,7 +58,7 @@ def _runs(rows, caption, columns, with_notes):
     for row in rows:
         made = [Cell(text=row["source"].removesuffix(".json")), Cell(text=_workers(row), value=row["workers"])]
         made += [Cell(text=_kind(row)) for _ in kinds]
-        for key, form in columns.values():
+        for key, form in (of.values() for of in columns.values()):
             span = collect.span(row, key, form.format)
             made.append(cell(row[key], form, row.get(f"{key}_interval"), span))
         body.append(made)

@@ -11,7 +11,7 @@ from tabulate import tabulate
 
 from labs.errors import LabsError
 from labs.files import beside, later
-from labs.printed import printable
+from labs.printed import grouped, printable
 from labs.results import log as logs
 from labs.results import metrics, text
 from labs.results.record import NoRecordError, RecordError
@@ -240,18 +240,17 @@ def table(rows) -> str:
         if any(cell != "-" for cell in cells):
             columns[heading] = cells
     text = tabulate(columns, headers="keys", tablefmt="simple", disable_numparse=True).splitlines()
-    notes = {}
+    said = []  # (note, number of the run)
     for number, row in enumerate(rows, 1):
         problem = row["failure"]
         where = f"{problem.get('file', row['source'])}, line {problem['line_number']}" if problem else ""
         failed = [f"failed: {problem['kind']} ({where}: {problem['line'][:200]})"] if problem else []
-        for note in [*failed, *row["notes"]]:
-            notes.setdefault(note, []).append(str(number))
+        said += [(note, str(number)) for note in [*failed, *row["notes"]]]
     legend = ["", f"[low, high]: {BRACKETS}."]
     if any("(1 run" in line for line in text):
         legend.append("(1 run): no interval; low to high is what the log's rounding leaves open.")
     text += legend if rows else ["(no runs)"]
-    text += [f"Run {', '.join(which)}: {note}" for note, which in notes.items()]
+    text += [f"Run {', '.join(which)}: {note}" for note, which in grouped(said).items()]
     return printable("\n".join(map(str.rstrip, text)))
 
 

@@ -13,18 +13,11 @@ import re
 import shlex
 from dataclasses import dataclass
 
+from labs import files
+
 _RESULT = re.compile(r"^(?:(\d{1,9})/(\d{1,9}) ?(\[[=>.\s-]*\]|[━ ]+)? ?)?(?:- )?(\d{1,9})s(?= |$)(.*)$")
 _BARE = re.compile(r" (?:\d+(?:us|ms|s)/\w+ )?- loss: ")  # what follows the seconds where no steps stand before
-_NUMBERS = {  # lines that say nothing but numbers
-    "epoch": re.compile(r"^Epoch (\d{1,9})/(\d{1,9})\s*$"),
-    "repeat": re.compile(r"^Repeat (\d{1,9}) of (\d{1,9})\b"),
-    "stopped": re.compile(r"^Epoch \d+: early stopping"),
-    "samples": re.compile(r"^Train on (\d{1,9}) samples"),
-    # Horovod's synthetic benchmarks
-    "batch": re.compile(r"^Batch size: (\d{1,9})$"),
-    "iteration": re.compile(r"^Iter #\d+: (\d+\.?\d*) img/sec per \w+$"),
-    "mean": re.compile(r"^Img/sec per \w+: (\d+\.?\d*) \+-"),
-}
+_NUMBERS = {kind: re.compile(pattern) for kind, pattern in files.beside(__file__).items()}
 _RATE = re.compile(r"(?<![\w.])(\d{1,12})(us|ms|s)/(step|epoch|sample)(?!\w)")
 _METRIC = re.compile(r"- ([A-Za-z_][\w./]*): (-?\d+\.?\d*(?:e[+-]?\d+)?|-?nan|-?inf)(?=\s|$)", re.I)
 _WHOLE = re.compile(r"(?:\.\d{4}|e[+-]\d\d|nan|inf|/step|/epoch|/sample)$")

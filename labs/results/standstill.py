@@ -5,7 +5,7 @@ import linecache
 from pathlib import Path
 
 from labs import files
-from labs.printed import printable, several
+from labs.printed import grouped, printable, several
 
 KINDS = ("allreduce", "allgather", "broadcast", "reducescatter", "alltoall", "barrier", "join", "init", "shutdown")
 HOROVOD = ("/horovod/", "/labs/hvd/", "/labs/ranks.py")  # parts of its files' paths
@@ -30,7 +30,7 @@ def screen(name, ranks):
 
 
 def own(frames):
-    """Of frames, the innermost first, those of the student's files, or the outermost where there are none of these."""
+    """The frames, innermost first, that lie in the student's files; without such frames, the outermost one."""
     return [frame for frame in frames if frame[0][:1] != "<" and not files.installed(frame[0])] or frames[-1:]
 
 
@@ -54,9 +54,7 @@ def _in_tensorflow(frames):
 
 def verdict(ranks):
     """Sentences: who waits in which collective for whom, and what those do that do not come."""
-    calls, lines = {}, []
-    for rank in ranks:
-        calls.setdefault(waits(rank), []).append(rank)
+    calls, lines = grouped((waits(rank), rank) for rank in ranks), []
     others, every = calls.pop(None, []), set(range(max(rank["size"] for rank in ranks)))
     for (kind, frames), there in calls.items():
         numbers = {rank["rank"] for rank in there}

@@ -7,5 +7,4 @@ widgets     controls above a picture that follows them; lines to tick
 tables      rows as a table
 compare     two scripts, or the loss of several runs, side by side
 timelines   pictures of Horovod's timeline
-watched     what a training used while it ran
 """

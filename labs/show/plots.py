@@ -8,6 +8,7 @@ from itertools import cycle
 
 import numpy as np
 
+from labs.printed import grouped, several
 from labs.results import metrics
 from labs.results import steps as of_steps
 from labs.results.collect import BRACKETS
@@ -40,9 +41,7 @@ def _digits(value):
 
 def _groups(rows):
     """Rows by curve: one for each model, strategy and kind."""
-    groups = {}
-    for row in rows:
-        groups.setdefault((_label(row), row["kind"]), []).append(row)
+    groups = grouped(((_label(row), row["kind"]), row) for row in rows)
     for ((label, kind), members), style in zip(groups.items(), _styles(), strict=False):
         yield f"{label} ({kind})", sorted(members, key=lambda r: r["workers"] or 0), style
 
@@ -102,8 +101,7 @@ def learning(rows):
     figure, axes = new_figure(2, width=4.4)
     sentences = []
     for row, (colour, marker) in zip(rows, _styles(), strict=False):
-        workers = f"{row['workers'] or '?'} worker{'s' if row['workers'] != 1 else ''}"
-        name = f"{_label(row)}, {workers} ({row['kind']})"
+        name = f"{_label(row)}, {several(row['workers'] or '?', 'worker')} ({row['kind']})"
         for axis, key in zip(axes, ("loss", "accuracy"), strict=True):
             values = row.get(key) or []
             axis.plot(range(1, len(values) + 1), values, color=colour, marker=marker, label=name)
@@ -134,7 +132,7 @@ def rounds(run, baseline):
     figure, (times, gain) = new_figure(2)
     sentences = []
     for each, (colour, marker) in zip((baseline, run), _styles(), strict=False):
-        name = f"{each.workers} worker{'s' if each.workers != 1 else ''} ({each.kind})"
+        name = f"{several(each.workers, 'worker')} ({each.kind})"
         seconds = [each.rounds[n] for n in numbers]
         times.plot(numbers, seconds, color=colour, marker=marker, label=name)
         sentences.append(f"Seconds of an epoch on {name} by round: {', '.join(map(_digits, seconds))}.")
@@ -169,7 +167,7 @@ def steps(*runs):
     figure, (times, shares) = new_figure(2, width=5.0, height=3.4)
     sentences = []
     for run, (colour, marker) in zip(runs, _styles(), strict=False):
-        name = f"{run.model or run.source}, {run.workers} worker{'s' if run.workers != 1 else ''}"
+        name = f"{run.model or run.source}, {several(run.workers, 'worker')}"
         seconds, share = of_steps.distribution(run)
         if not len(seconds):
             raise MetricsError(f"{run} has no steady steps: a record of 2 epochs or more keeps them, a log does not.")
@@ -200,11 +198,8 @@ def steps(*runs):
     for axis in (times, shares):  # below the axis, where a legend covers no point
         axis.legend(fontsize=9, loc="upper left", bbox_to_anchor=(0, -0.22))
     figure.set_figheight(2.9 + 0.2 * max(len(axis.get_legend().texts) for axis in (times, shares)))
-    note = (
-        "the dashed curve is computed from the steps of 1 worker"
-        if any("slowest" in text for text in sentences)
-        else None
-    )
+    dashed = any("slowest" in text for text in sentences)
+    note = "the dashed curve is computed from the steps of 1 worker" if dashed else None
     alt = "Seconds of each step in time, and their distribution. " + " ".join(sentences)
     return finished(figure, alt, *(run.kind for run in runs), note=note, runs=runs)
 

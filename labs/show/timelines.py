@@ -2,6 +2,7 @@
 
 from matplotlib.patches import Patch
 
+from labs.printed import several
 from labs.results import timeline
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure
 
@@ -46,7 +47,7 @@ def _finish(figure, axis, row, kind):
     size = f"{row['step']}: {row['tensors']} tensors, {row['bytes'] / 1e6:.3g} MB"
     ms = {key: f"{1000 * row[f'{key}seconds']:.1f} ms" for key in ("", "negotiate_", "allreduce_", "copy_")}
     axis.set_xlabel("milliseconds since the first announcement")
-    figure.axes[0].set_title(f"step {size}, {row['buffers']} message{'s' if row['buffers'] != 1 else ''}")
+    figure.axes[0].set_title(f"step {size}, {several(row['buffers'], 'message')}")
     waited = [
         f" A tensor of rank {rank} waited {1000 * seconds:.1f} ms for the other ranks (median)."
         for rank, seconds in row["waited"].items()

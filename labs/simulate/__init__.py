@@ -1,10 +1,7 @@
 """Small simulators of what the course explains, in NumPy at most: each from a formula, each with its source.
 
-laws        Amdahl's and Gustafson's laws of speedup
 reduce      ring all-reduce chunk by chunk; what a ring and parameter servers cost
-pipeline    data, model and pipeline parallelism as the timeline of devices
 memory      what a training step keeps on each device, and what sharding divides
 schedule    programs that a student writes for each rank: their time, memory, bytes, and what is wrong with them
-stragglers  what a barrier costs when workers are not equally fast
 given       what all of them demand of their arguments
 """

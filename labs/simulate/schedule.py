@@ -320,7 +320,9 @@ class _Play:
                 if self.case.words and word not in self.case.words:
                     raise _Wrong(f"this puzzle must be solved without `{word}`.")
                 if word == "wait" and open_.pop(values["started"], None) is None:
-                    raise _Wrong("it waits for an exchange that was not started.")
+                    raise _Wrong(
+                        "it waits for what was not started with `wait=False`. Other calls are complete when they end."
+                    )
             except SimulationError as wrong:
                 raise _Wrong(f"Rank {place}, operation {step + 1}, {word} ({line}): {wrong}") from None
             except (TypeError, ValueError, LookupError):

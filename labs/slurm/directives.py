@@ -248,7 +248,7 @@ def similar(name):
 
 
 def _meant(line, first_command):
-    """Why sbatch takes a line for a comment that is meant as a directive; None for any other line."""
+    """Why sbatch takes a line that is meant as a directive for a comment; None for any other line."""
     match = _MEANT.match(line)
     if not match or difflib.SequenceMatcher(None, match[3].upper(), "SBATCH").ratio() < 0.8:
         return None

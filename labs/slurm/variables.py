@@ -3,6 +3,8 @@
 import re
 from pathlib import PurePosixPath
 
+from labs.slurm.directives import OPTIONS
+
 # Options that SLURM hands on as the script gives them.
 _AS_GIVEN = ("mem-per-cpu", "mem-per-gpu", "cpus-per-gpu", "ntasks-per-gpu", "threads-per-core", "hint", "distribution")
 
@@ -16,21 +18,14 @@ def of_job(script, name, folder):
     nodes, tasks, gpus = asked["nodes"] or 1, asked["tasks"] or 1, asked["gpus_per_node"] or 0
     here = -(-tasks // nodes)
     times = f"(x{nodes})" if nodes > 1 else ""
-    told = dict.fromkeys(("JOB_ID", "JOBID"), 1000) | dict.fromkeys(("NODEID", "PROCID", "LOCALID"), 0)
-    told |= dict.fromkeys(("NNODES", "JOB_NUM_NODES"), nodes)
+    told = OPTIONS["job"] | dict.fromkeys(("NNODES", "JOB_NUM_NODES"), nodes)
     told |= dict.fromkeys(("NODELIST", "JOB_NODELIST"), f"node[1-{nodes}]" if nodes > 1 else "node1")
     told |= {
         "JOB_NAME": script.value("job-name") or PurePosixPath(name).name,
         "JOB_PARTITION": script.value("partition") or "main",
-        "JOB_USER": "student",
-        "CLUSTER_NAME": "cluster",
-        "SUBMIT_HOST": "login",
         "SUBMIT_DIR": folder,
         "JOB_ACCOUNT": script.value("account") or "account",
         "JOB_QOS": script.value("qos") or "normal",
-        **dict.fromkeys(("JOB_UID", "JOB_GID"), 1000),
-        **{"TASK_PID": 1, "GTIDS": 0, "TOPOLOGY_ADDR": "node1", "TOPOLOGY_ADDR_PATTERN": "node"},
-        **{"JOB_START_TIME": 1700000000, "JOB_END_TIME": 1700003600},
         "CPUS_ON_NODE": asked["cpus_per_node"] or 1,
         "JOB_CPUS_PER_NODE": f"{asked['cpus_per_node'] or 1}{times}",
         "TASKS_PER_NODE": f"{here}{times}",

@@ -100,8 +100,10 @@ def test_lines_and_markers_of_a_solution_are_found():
 def test_the_tree_is_complete_and_holds_nothing_of_the_authors(tree):
     assert {path.name for path in tree.iterdir()} <= {entry.split("/")[0] for entry in students.GIVEN} | {
         "notebooks",
+        "AGENTS.md",
         release.FOLDER,
     }
+    assert "You are a tutor, not a solver" in (tree / "AGENTS.md").read_text()
     assert names(tree / "labs") == [
         name.removeprefix("labs/")
         for name in subprocess.check_output(["git", "-C", ROOT, "ls-files", "labs"], text=True).split()

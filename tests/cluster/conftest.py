@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from labs.cluster.practice import ROOT, Cluster, missing
 from labs.slurm import sites
+from setup.cluster.practice import ROOT, Cluster, missing
 
 
 def demand(problem):

@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from labs.cluster.practice import ROOT
+from setup.cluster.practice import ROOT
 
 OVER = ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE")
 

@@ -11,16 +11,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from labs.cluster import practice as module
-from labs.cluster.practice import ROOT, Cluster, ClusterError
 from labs.slurm import sites
+from setup.cluster import practice as module
+from setup.cluster.practice import ROOT, Cluster, ClusterError
 
 from .submitted import Job
 
 OWNER = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
-from labs.cluster.practice import Cluster
+from setup.cluster.practice import Cluster
 from labs.slurm import sites
 running = Cluster.start(sites.load("local"))
 running.run("sbatch", "--output=/dev/null", "--wrap", "(setsid sleep 4321 &) ; sleep 4321")
@@ -189,8 +189,8 @@ def test_cluster_keeps_the_rule_of_its_site(cluster, options, says):
 def test_command_line(needs_slurm, short):
     def call(command):
         return subprocess.run(
-            [sys.executable, "-m", "labs.cluster", command, "--folder", short / "c"],
-            cwd=short,
+            [sys.executable, "-m", "setup.cluster", command, "--folder", short / "c"],
+            cwd=ROOT,
             capture_output=True,
             text=True,
             timeout=300,

@@ -6,9 +6,9 @@ import re
 import pytest
 
 from labs import jobs as local
-from labs.cluster.practice import ROOT
 from labs.results import collect, log, record
 from labs.results.failures import split_rank
+from setup.cluster.practice import ROOT
 
 from .submitted import Job
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from labs.cluster.practice import ROOT
+from setup.cluster.practice import ROOT
 
 from .conftest import demand
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from labs.cluster.practice import ROOT, Cluster
 from labs.slurm import sites
+from setup.cluster.practice import ROOT, Cluster
 
 from .submitted import Job
 

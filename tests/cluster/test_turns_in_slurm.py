@@ -10,8 +10,8 @@ import pytest
 from waiting import until
 
 from labs import jobs as labs_jobs
-from labs.cluster.practice import ROOT
 from labs.results import collect, record
+from setup.cluster.practice import ROOT
 
 from .submitted import Job, end_soon
 
@@ -90,6 +90,9 @@ def states(job):
     return {path.stem: record.load(path).state for path in sorted(job.runs.glob("*.json"))}
 
 
+of_a_study = pytest.mark.more("a study over two nodes in SLURM, on 1, 2 and 4 ranks")
+
+
 @pytest.fixture(scope="module")
 def study(cluster, tmp_path_factory):
     """The batch script of site `local`: 1, 2 and 4 ranks, on one and on two nodes."""
@@ -98,6 +101,7 @@ def study(cluster, tmp_path_factory):
     return job
 
 
+@of_a_study
 def test_a_batch_script_makes_a_paired_study_over_nodes(study):
     assert study.left() == [] and study.err.read_text() == ""
     folder = study.runs / f"study_{study.id}"
@@ -121,6 +125,7 @@ def test_a_batch_script_makes_a_paired_study_over_nodes(study):
     assert all((folder / f"SmallCNN_horovod_{name}.err").read_text() == "" for name in names)
 
 
+@of_a_study
 def test_results_of_its_folder_are_paired(study):
     rows = collect.rows(study.runs / f"study_{study.id}")
     speedups = {row["workers"]: row for row in rows if row["workers"] > 1}
@@ -132,6 +137,7 @@ def test_results_of_its_folder_are_paired(study):
     assert [row["source"] for row in beside] == [row["source"] for row in rows]
 
 
+@of_a_study
 def test_labs_jobs_finds_its_records(study):
     job = labs_jobs.find(study.id, study.runs)
     assert job.state == "finished" and len(job.records) == 4 and "SmallCNN_horovod_w4_b128.json" in job.explain()

@@ -77,7 +77,7 @@ def test_a_release_that_gives_a_solution_away_is_not_written(tmp_path, monkeypat
 
 def test_the_command_writes_it_and_names_the_notebooks(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
-    assert main(["release", "--out", str(tmp_path / "c.zip"), "--notebooks", "03"]) == 0
+    assert main(["release", "--out", str(tmp_path / "c.zip"), "--notebooks", "03", "--no-web"]) == 0
     assert capsys.readouterr().out.endswith("Notebooks: 03_mirrored_strategy\n")
     assert main(["release", "--out", str(tmp_path / "d.zip"), "--site", "nowhere"]) == 2
     assert "No site is called 'nowhere'" in capsys.readouterr().err and not (tmp_path / "d.zip").exists()
@@ -89,7 +89,7 @@ def part(tmp_path_factory):
     path = tmp_path_factory.mktemp("part") / "course.zip"
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        assert main(["release", "--out", str(path), "--notebooks", "00-05,11", "--site", "local"]) == 0
+        assert main(["release", "--out", str(path), "--notebooks", "00-05,11", "--site", "local", "--no-web"]) == 0
     return path
 
 

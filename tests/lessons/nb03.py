@@ -174,6 +174,7 @@ ANSWERS = {
 }
 
 ON_FOUR_DEVICES = """
+# warm
 import json, sys
 from labs import data, devices, models
 from labs import checks

@@ -31,7 +31,7 @@ SORTED = "sorted(own)"
 
 ANSWERS = {
     "07.31": dict(
-        right=[(0, 32, "allgather")],
+        right=[(0, 32, "allgather"), (0, 32, "hvd.allgather"), (0, 32, "All-gather"), (0, 32, "allgather()")],
         wrong=[
             (1, 29, "allreduce"),
             (0, 39, "allgather"),
@@ -39,6 +39,7 @@ ANSWERS = {
             (0, 32, "allreduce"),
             (0, 12, "allgather"),
             (0, 32, "loss"),
+            (0, "46 > 39 > 32", "allgather"),
         ],
         secret=r"\b32\b",
     ),
@@ -118,6 +119,8 @@ ANSWERS = {
             share((DEALT, "range(hvd.rank(), count, hvd.size())")),
             share((DEALT, "range(count)")),
             share((DEALT, "range(hvd.rank(), 20, hvd.size())")),
+            share((DEALT, "range(hvd.rank(), count - 1, hvd.size())")),
+            share((DEALT, "[*range(hvd.rank(), count - 1, hvd.size()), 0]")),
             share(("    slopes = ", "    slopes = line[:1] if True else ")),
             share(("RATE * mean(2 * x[batch].T @ error / BATCH)", "RATE * 2 * x[batch].T @ error / BATCH")),
         ],
@@ -140,6 +143,7 @@ ANSWERS = {
         wrong=[
             prepares((SAVED, "np.save(path, [x, y / mean(np.mean(y))])")),
             prepares((SAVED, "np.save(path, [x, y])")),
+            prepares(("    if hvd.rank() == 0:\n        prepare(path)\n", "    prepare(path)\n")),
             prepares((SAVED, "np.save(path, [x, y / np.max(y)])")),
             prepares(
                 ("    if hvd.rank() == 0:\n        prepare(path)\n", "    if hvd.rank() == 2:\n        prepare(path)\n")
@@ -167,11 +171,14 @@ ANSWERS = {
         ],
         secret=r"for collective in sent",
     ),
-    "07.46": dict(right=[(9,), ("9",)], wrong=[(15,), (137,), (-9,), (1,)], secret=r"\b9\b", same=[(1, 2)]),
+    "07.46": dict(
+        right=[(9,), ("9",)], wrong=[(15,), (137,), (-9,), (1,), ("SIGKILL",)], secret=r"\b9\b", same=[(1, 2)]
+    ),
     "07.48": dict(
         right=[means(), means((SORTED, "own")), means((SORTED, "sorted(own, key=lambda name: name != 'y')"))],
         wrong=[
             means((SORTED, "sorted(own, key=lambda name: -abs(own[name]))")),
+            means((SORTED, "sorted(own, key=lambda name: own[name])")),
             means(("return {name: mean(own[name])", "return {name: own[name]")),
             means(('middle["y"] - slope * middle["x"]', "0.0")),
         ],

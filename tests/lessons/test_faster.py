@@ -10,10 +10,10 @@ import pytest
 
 from labs import recorded
 from labs.lessons.nb10 import limited, pictures, recompute
+from labs.lessons.nb10 import watched as show_watched
 from labs.lessons.nb10b import pictures as pictures_10b
 from labs.results import intervals, record, watched
 from labs.results.run import Epoch, Run
-from labs.show import watched as show_watched
 from labs.show.figure import png
 
 ROOT = Path(__file__).parents[2]

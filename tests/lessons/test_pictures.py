@@ -17,8 +17,9 @@ from labs.lessons.asked import question
 from labs.lessons.nb00 import first
 from labs.lessons.nb00 import pictures as ZERO
 from labs.lessons.nb01 import pictures as ONE
+from labs.lessons.nb01 import pipeline
 from labs.lessons.nb02 import pictures as TWO
-from labs.lessons.nb02 import sgd
+from labs.lessons.nb02 import sgd, stragglers
 from labs.lessons.nb02b import pictures as RING
 from labs.lessons.nb03 import pictures as THREE
 from labs.lessons.nb07 import pictures as SEVEN
@@ -31,7 +32,7 @@ from labs.models import counts
 from labs.results.run import load_record
 from labs.show import widgets
 from labs.show.figure import png
-from labs.simulate import pipeline, reduce, schedule, stragglers
+from labs.simulate import reduce, schedule
 from labs.simulate.given import SimulationError
 
 GRADIENT = ("gradient", 0, None, ())

@@ -1,6 +1,7 @@
 """What notebook 12 reads of others, and what it makes of measured steps: runs, whole steps, predictions."""
 
 import json
+import threading
 
 import pytest
 
@@ -71,3 +72,26 @@ def test_the_largest_batch_is_that_of_the_search_that_is_kept(tmp_path, monkeypa
     for text, wanted in ((json.dumps({"largest": 512}), 512), (json.dumps({"largest": None}), 128), ("{", 128)):
         file.write_text(text)
         assert experiments.largest_batch("ResNet50V2", 32, 128) == wanted
+
+
+def test_networks_are_measured_in_the_background_one_after_the_other(monkeypatch):
+    """A stand-in for `measure`: the notebook goes on at once, and `wait` collects in order, or raises."""
+    may_go, asked = threading.Event(), []
+
+    def measured(model, **options):
+        assert may_go.wait(60)
+        asked.append((model, options))
+        if model == "VGG16":
+            raise breakdown.BreakdownError("The steps were not measured.")
+        return {"model": model}
+
+    monkeypatch.setattr(breakdown, "measure", measured)
+    measuring = experiments.Measuring(("SmallCNN", "ResNet50V2"), rounds=2)
+    assert measuring.state == "running" and "SmallCNN, ResNet50V2: running" in repr(measuring) and not asked
+    may_go.set()
+    assert measuring.wait() == {name: {"model": name} for name in ("SmallCNN", "ResNet50V2")}
+    assert measuring.state == "finished" and asked[0] == ("SmallCNN", {"rounds": 2, "show": False})
+    failing = experiments.Measuring(("VGG16", "SmallCNN"))
+    with pytest.raises(breakdown.BreakdownError, match="were not measured"):
+        failing.wait(show=False)
+    assert failing.state == "failed" and len(asked) == 3

@@ -1,7 +1,6 @@
 """The parts of a step: differences of measured steps, their picture, the observations for the fit; real ranks."""
 
 import json
-import threading
 from types import SimpleNamespace
 
 import pytest
@@ -240,29 +239,6 @@ def test_two_replicas_without_horovod(tmp_path):
     assert list(breakdown.parts(found)) == list(breakdown.PARTS)
     assert [o.workers for o in breakdown.observations(found)] == [1, 2, 1, 2]
     assert (tmp_path / "breakdown_SmallCNN.err").read_text() == ""
-
-
-def test_networks_are_measured_in_the_background_one_after_the_other(monkeypatch):
-    """A stand-in for `measure`: the notebook goes on at once, and `wait` collects in order, or raises."""
-    may_go, asked = threading.Event(), []
-
-    def measured(model, **options):
-        assert may_go.wait(60)
-        asked.append((model, options))
-        if model == "VGG16":
-            raise breakdown.BreakdownError("The steps were not measured.")
-        return {"model": model}
-
-    monkeypatch.setattr(breakdown, "measure", measured)
-    measuring = breakdown.Measuring(("SmallCNN", "ResNet50V2"), rounds=2)
-    assert measuring.state == "running" and "SmallCNN, ResNet50V2: running" in repr(measuring) and not asked
-    may_go.set()
-    assert measuring.wait() == {name: {"model": name} for name in ("SmallCNN", "ResNet50V2")}
-    assert measuring.state == "finished" and asked[0] == ("SmallCNN", {"rounds": 2, "show": False})
-    failing = breakdown.Measuring(("VGG16", "SmallCNN"))
-    with pytest.raises(breakdown.BreakdownError, match="were not measured"):
-        failing.wait(show=False)
-    assert failing.state == "failed" and len(asked) == 3
 
 
 def test_a_measurement_that_fails_says_why(monkeypatch, tmp_path):

@@ -24,7 +24,7 @@ said = {}
 
 def refused(name, action):
     try:
-        hvd.callbacks._warn.cache_clear()
+        hvd.check._warn.cache_clear()
         with contextlib.redirect_stderr(io.StringIO()) as warned:
             action()
         said[name] = "\n".join(line for line in warned.getvalue().splitlines() if line.startswith("Warning: "))

@@ -6,8 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from labs.lessons.nb02 import sgd
-from labs.simulate import laws, memory, pipeline, reduce, stragglers
+from labs.lessons.nb01 import laws, pipeline
+from labs.lessons.nb02 import sgd, stragglers
+from labs.simulate import memory, reduce
 from labs.simulate.given import SimulationError
 
 WORKERS = (1, 2, 3, 4, 5, 8, 13)

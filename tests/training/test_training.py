@@ -490,6 +490,7 @@ REFUSED = [
 def refusals(tmp_path_factory):
     """What `labs.training.program` says to each of REFUSED, from one process: none of them gets as far as computing."""
     code = f"""
+# warm
 import contextlib, io, json, warnings
 from labs.errors import LabsError
 from labs.training import program
@@ -605,6 +606,7 @@ def test_a_schedule_is_named(tmp_path):
 
 
 MIRRORED = """
+# warm
 import argparse, json, sys, warnings
 from labs import devices, training
 names = devices.workers(2)

@@ -8,9 +8,9 @@ import numpy as np
 
 from labs import recorded
 from labs.lessons.drawing import beside, logarithmic
+from labs.lessons.nb01 import laws, pipeline
 from labs.show.canvas import boxes, canvas, done
 from labs.show.figure import COLOURS, MARKERS
-from labs.simulate import laws, pipeline
 from labs.simulate import memory as simulated
 from labs.simulate.given import SimulationError, number, whole
 

@@ -8,10 +8,9 @@ from functools import lru_cache
 import numpy as np
 
 from labs.lessons.drawing import beside, logarithmic
-from labs.lessons.nb02 import sgd
+from labs.lessons.nb02 import sgd, stragglers
 from labs.show.canvas import boxes, canvas, done
 from labs.show.figure import COLOURS
-from labs.simulate import stragglers
 from labs.simulate.given import number, whole
 
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)

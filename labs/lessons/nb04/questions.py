@@ -2,9 +2,10 @@
 
 import math
 from functools import cache
+from pathlib import Path
 
 from labs.checks.judging import judges
-from labs.checks.reading import close, near, no_evidence
+from labs.checks.reading import close, near
 
 
 @cache
@@ -64,7 +65,27 @@ def bisect(function):
     return "Take the size halfway between the largest that fits and the smallest that does not."
 
 
-judges("04.4")(no_evidence)
+@judges("04.4")
+def line_of_the_failure(line, result):
+    line = str(line).strip()
+    if not result.get("evidence"):
+        return "The search has not run out of memory yet: give it less memory, or a higher limit."
+    several = len([part for part in line.splitlines() if part.strip()])
+    yield several > 1, f"Your answer has {several} lines. One line is asked for: which of them says it?"
+    file = Path(result["evidence"]["file"])
+    lines = file.read_text(errors="replace").splitlines() if file.exists() else []
+    copied = line and line in map(str.strip, lines)
+    yield not copied, f"This line is not in {file}. Copy the whole line from there."
+    if "Traceback" in line or line.startswith("File "):
+        return "That is where Python was when it happened. Look for the line that says which memory it could not get."
+    yield (
+        line.startswith("Hint:"),
+        "This is TensorFlow's advice on how to find out more. Which line says what was missing?",
+    )
+    if "OOM" not in line and "RESOURCE_EXHAUSTED" not in line and "out of memory" not in line.lower():
+        return "This line is in the file, but does not say that memory ran out. Look for the word OOM."
+    if "shape[" not in line and any("shape[" in other and "OOM" in other for other in lines):
+        return "This line says that memory ran out. Another one also names the tensor: look for its shape."
 
 
 @judges("04.6")

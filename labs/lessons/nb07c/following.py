@@ -61,14 +61,16 @@ def follow(job, seconds=20.0, apart=APART):
 
 
 def stall_message(job, seconds=60.0):
-    """What Horovod says of tensors that some ranks have not announced, as soon as it does; or that it has not yet."""
-    limit = time.monotonic() + seconds
+    """What Horovod says of tensors that some ranks have not announced, as soon as it names two ranks, which its first
+    message may not do; or that it has not yet."""
+    limit, found = time.monotonic() + seconds, []
     while job.state == "running" and time.monotonic() < limit:
         said = re.sub(r"(?m)^\[\d+\] |\[\d+\] (?=$)", "", job.err.read_text())
-        if found := re.search(r"One or more tensors(?:.*\n){2,4}", said):
-            return found[0]
+        found = re.findall(r"One or more tensors.*\nMissing ranks:\s*\n(?:\d+: .*\n)+", said)
+        if found and len(re.findall(r"(?m)^\d+: ", found[-1])) > 1:
+            break
         time.sleep(0.5)
-    return "No stall message yet: run the cell again."
+    return found[-1] if found else "No stall message yet: run the cell again."
 
 
 def letter(job):

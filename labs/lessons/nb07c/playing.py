@@ -28,22 +28,27 @@ class PlayedRanks:
         return [[float(number) for number in numbers.split()] for numbers in found]
 
 
-def play(path):
-    """Play the script's main. Yields cases, as a judge does, of a script that cannot be played to its end."""
+def play(path, ranks=RANKS, change=None):
+    """Play the script's main. Yields cases, as a judge does, of a script that cannot be played to its end.
+
+    change: a function of the names that the script defines, called before `main` is.
+    """
     yield from scripts.no_script(path)
     scripts.refuse_blanks(path)
-    world, text = connected.World(RANKS, SECONDS), io.StringIO()
+    world, text = connected.World(ranks, SECONDS), io.StringIO()
     names = connected.definitions(path, world)
     yield not callable(names.get("main")), "The script no longer defines `main`: keep its name."
+    if change:
+        change(names)
     try:
         with contextlib.redirect_stdout(text):
             returned = world.play(names["main"])
     except connected.ConnectedError as problem:
         told = re.sub(r" \((?:None|Average|Sum|\d+)\)", "", str(problem))
-        yield True, f"Played on {RANKS} ranks, {_at(world)}: {told}"
+        yield True, f"Played on {ranks} ranks, {_at(world)}: {told}"
     except student_code.Endless as problem:
         line = problem.line[0].lower() + problem.line[1:]
-        yield True, f"A rank does not get past {line}. Played on {RANKS} ranks, {_at(world)}: who could change that?"
+        yield True, f"A rank does not get past {line}. Played on {ranks} ranks, {_at(world)}: who could change that?"
     return PlayedRanks(returned, text.getvalue(), [exchange.kind for exchange in world.exchanges])
 
 

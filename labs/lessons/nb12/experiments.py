@@ -1,13 +1,61 @@
-"""What notebook 12 reads of notebooks 05 and 08, and what it fits to the steps that it measured."""
+"""What notebook 12 reads of notebooks 05 and 08, the steps that it measures, and what it fits to them."""
 
 import json
+import threading
+import time
 from contextlib import suppress
 from dataclasses import replace
 from statistics import fmean
 
 from labs import costs, jobs, recorded
+from labs.jobs import bar
 from labs.measure import breakdown
 from labs.results import intervals
+
+
+class Measuring:
+    """Networks that are measured one after the other in the background, each as `breakdown.measure` does it.
+
+    `wait` collects. What is computed meanwhile takes from the cores, and shows in the steps. The measurement ends with
+    this process, also where nobody waited.
+    """
+
+    jobs = ()  # none whose rate a bar could show
+
+    def __init__(self, models, **options):
+        self._models, self._options, self._found = list(models), options | {"show": False}, {}
+        self._problem, self._over, self._begun = None, threading.Event(), time.monotonic()
+        threading.Thread(target=self._run, name="breakdown", daemon=True).start()
+
+    def __repr__(self):
+        return f"<steps of {', '.join(self._models)}: {self.state}>"
+
+    @property
+    def state(self):
+        if not self._over.is_set():
+            return "running"
+        return "failed" if self._problem else "finished"
+
+    def _run(self):
+        try:
+            for model in self._models:
+                self._found[model] = breakdown.measure(model, **self._options)
+        except Exception as problem:  # for the one who waits
+            self._problem = problem
+        self._over.set()
+
+    def wait(self, show=True):
+        """{model: what `breakdown.measure` returns}, once all are done; an interrupt ends the waiting. show: a bar.
+
+        Raises what that raises.
+        """
+        with bar.shown("steps", self, show) as update:
+            while not self._over.wait(0.3):
+                said = f"{len(self._found)} of {len(self._models)} networks measured"
+                update({}, time.monotonic() - self._begun, said)
+        if self._problem:
+            raise self._problem
+        return dict(self._found)
 
 
 def fitted(observations):

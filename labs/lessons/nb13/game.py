@@ -55,7 +55,8 @@ def puzzle(id):
     print(f"{id} {puzzle.title}. Example: {sizes(case)}.")
     print(f"At the start, each rank holds {STARTS[case.start]}.")
     print(
-        f"Words: {', '.join(word for word in case.words if word != 'wait')}" + ", wait=False." * ("wait" in case.words)
+        f"Words: {', '.join(word for word in case.words if word != 'wait')}"
+        + (", wait=False, wait." if "wait" in case.words else ".")
     )
     if case.start != "gradients":
         both = f"backward {case.inputs + case.weights:.4g} ms, update {case.update:.4g} ms"
@@ -68,7 +69,11 @@ def puzzle(id):
     for measure, bar in bars(puzzle, case).items():
         known, bound = puzzle.best(case)[measure]
         limit = (
-            "; nobody can do better" if bound and bound > 0.9999 * known else f"; bound {bound:.4g}" if bound else ""
+            "; nobody can do better"
+            if bound and bound > 0.9999 * known
+            else f"; nobody gets below {bound:.4g}"
+            if bound
+            else ""
         )
         print(f"Bar: {_WHAT[measure]} {bar:.4g} {MEASURES[measure]} or less (best known {known:.4g}{limit}).")
 

@@ -26,7 +26,8 @@ def train(rank, address):
         f"process {jax.process_index()} of {jax.process_count()}: {jax.local_devices()} of {jax.devices()}", flush=True
     )
     mesh = Mesh(np.array(jax.devices()), ("data",))
-    whole, by_rows = NamedSharding(mesh, P()), NamedSharding(mesh, P("data"))
+    by_rows = NamedSharding(mesh, P("data"))
+    whole = NamedSharding(mesh, P())
 
     def step(weights, images, labels):
         value, gradient = jax.value_and_grad(small.loss)(weights, images, labels)

@@ -1,4 +1,4 @@
-"""Where and why a script does not come to its end, and what of that only its site can have."""
+"""Where and why a script fails, and whether it only lacks something that its site would have."""
 
 import re
 from pathlib import PurePosixPath

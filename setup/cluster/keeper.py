@@ -1,4 +1,4 @@
-"""Keeps one cluster's daemons and everything they start; started by labs.cluster.practice.
+"""Keeps one cluster's daemons and everything they start; started by setup.cluster.practice.
 
     python keeper.py FOLDER NODES [--owned]
 

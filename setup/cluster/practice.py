@@ -1,7 +1,7 @@
 """A real SLURM of simulated nodes on this machine, configured like a site of the course: for tests, and to practise.
 
-    python -m labs.cluster start [--site local]    starts it and prints what to set
-    python -m labs.cluster env|status|stop
+    python -m setup.cluster start [--site local]    starts it and prints what to set
+    python -m setup.cluster env|status|stop
 
 Everything of it is in one folder and on ports of its own, so that several can run, also beside a real SLURM. A process,
 the keeper, starts the daemons and adopts what they and their jobs leave; when it ends, all have ended.
@@ -23,9 +23,9 @@ from pathlib import Path
 
 import psutil
 
-from labs.cluster.keeper import job_of
 from labs.errors import LabsError
 from labs.slurm import sites
+from setup.cluster.keeper import job_of
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

@@ -1,3 +1,0 @@
-from labs.cluster.practice import main
-
-main()

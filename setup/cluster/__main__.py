@@ -1,0 +1,3 @@
+from setup.cluster.practice import main
+
+main()

@@ -1,0 +1,137 @@
+"""The course's web pages, built without a network, in a real browser that has none: what is asked for, shown and found.
+
+`labs build --web` of the pages takes some 100 seconds of processor time for both editions, so this is one of
+`make test-more`.
+"""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from tree import ROOT, clean_environment
+
+from labs.author import hidden, web
+
+pytestmark = pytest.mark.more("the course's web pages are built, and looked at in a browser: minutes of computing")
+
+READ = ["index", "notebooks/00_start_here", "notebooks/01_basic_concepts", "notebooks/05_resnet50_scaling"]
+READ += ["docs/students/command_line", "docs/measured", "rooms/costs", "search"]
+SCHEMES = ("light", "dark")
+
+
+@pytest.fixture(scope="module")
+def site(course, tmp_path_factory):
+    """Folder of both editions; what builds them has no network."""
+    lacking = [name for name in ("sphinx", "axe_playwright_python") if importlib.util.find_spec(name) is None]
+    lacking += ["bwrap"] if shutil.which("bwrap") is None else []
+    if lacking:
+        reason = f"{lacking[0]} is missing: `.venv/bin/uv sync --locked --inexact --group site --group browser`"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
+    folder = tmp_path_factory.mktemp("web")
+    alone = ["bwrap", "--dev-bind", "/", "/", "--unshare-net"]
+    command = [*alone, sys.executable, "-m", "labs", "build", "--web", folder]
+    done = subprocess.run(command, cwd=ROOT, env=clean_environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def opened(chromium, site):
+    """Function: (a page of an edition, opened without a network in a scheme of colours; what went wrong there)."""
+    contexts = []
+
+    def open(edition, name, scheme="light", width=1366):
+        context = chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 768}, offline=True)
+        contexts.append(context)
+        page, wrong = context.new_page(), []
+        page.on("request", lambda asked: re.match("file:|data:", asked.url) or wrong.append(asked.url))
+        page.on("console", lambda said: said.type == "error" and wrong.append(said.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto((site / edition / f"{name}.html").as_uri())
+        page.locator("details").evaluate_all("all => all.forEach(folded => { folded.open = true })")
+        return page, wrong
+
+    yield open
+    for context in contexts:
+        context.close()
+
+
+def names(site, edition):
+    return sorted(
+        path.relative_to(site / edition).with_suffix("").as_posix() for path in site.glob(f"{edition}/**/*.html")
+    )
+
+
+@pytest.mark.parametrize("edition", web.EDITIONS)
+def test_every_page_is_whole_without_a_network(site, opened, edition):
+    for name in names(site, edition):
+        page, wrong = opened(edition, name)
+        images = page.locator("img[src]:not([hidden])")
+        broken = images.evaluate_all("all => all.filter(one => !one.naturalWidth).map(one => one.src.slice(0, 99))")
+        silent = page.locator("img:not([alt]), img[alt='']").count()
+        assert (name, wrong, broken, silent, page.locator("h1").count()) == (name, [], [], 0, 1)
+        page.context.close()
+
+
+def test_no_page_for_students_gives_a_solution_away(site):
+    secret = hidden.secrets(ROOT) | web.criteria()
+    for path in [*site.glob("students/**/*.html"), *site.glob("students/*.js")]:
+        lines = web.lines({"data": {"text/html": path.read_text(encoding="utf-8")}})
+        assert (path.name, [secret[line] for line in lines if line in secret]) == (path.name, [])
+    assert not list(site.glob("students/**/*nstructors*")) and not list(site.glob("students/files"))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_axe_finds_nothing_serious(opened, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = []
+    for edition, listed in (
+        ("students", READ),
+        ("instructors", [*READ[:3], "docs/instructors/grading", "files/sites"]),
+    ):
+        for name in listed:
+            page, _ = opened(edition, name, scheme)
+            for each in Axe().run(page).response["violations"]:
+                if each["impact"] in ("serious", "critical"):
+                    found.append((edition, name, each["id"], [node["target"] for node in each["nodes"]][:3]))
+            page.context.close()
+    assert found == []
+
+
+def test_search_works_without_a_server(opened):
+    page, wrong = opened("students", "search")
+    page.locator("main input[type=search], .bd-search input").first.fill("horovod")
+    page.keyboard.press("Enter")
+    page.locator("ul.search li a").first.wait_for()
+    assert wrong == []
+
+
+def test_a_slider_of_recorded_positions_shows_its_picture_by_keyboard(opened):
+    page, wrong = opened("students", "notebooks/01_basic_concepts")
+    widgets = page.locator(".positions")
+    assert widgets.count() >= 3 and "Recorded" in widgets.first.inner_text()
+    slider, shown = widgets.first.locator("input").first, widgets.first.locator("img:not([hidden])")
+    before = shown.get_attribute("alt")
+    slider.focus()
+    page.keyboard.press("End")
+    assert shown.count() == 1 and shown.get_attribute("alt") != before
+    assert slider.get_attribute("aria-valuetext") == widgets.first.locator("output").first.inner_text()
+    page.keyboard.press("Home")
+    assert shown.get_attribute("alt") == before and wrong == []
+
+
+def test_recorded_pictures_of_a_page_take_2_mb_at_most(site):
+    for path in site.glob("*/notebooks/*.html"):
+        drawn = re.findall(r'<div class="positions">.*?</div>', path.read_text(encoding="utf-8"), re.DOTALL)
+        assert sum(map(len, drawn)) < 2_000_000, path
+
+
+def test_a_narrow_screen_needs_no_scrolling_sideways(opened):
+    for name in READ:
+        page, _ = opened("students", name, width=390)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
