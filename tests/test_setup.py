@@ -312,6 +312,18 @@ def test_set_up_runs_once_and_again_after_a_change(pretend):
         later += 20
 
 
+def test_jax_is_added_when_asked_for_and_kept_by_later_set_ups(pretend):
+    assert "--extra jax" not in pretend("setup")[2]
+    assert "sync --locked --extra jax --extra horovod" in pretend("setup", "JAX=1")[2]
+    package = pretend.folder / ".venv/lib/python3.11/site-packages/jax/version.py"
+    package.parent.mkdir(parents=True)
+    package.write_text("")
+    assert pretend("jax")[2] == "" and pretend("setup", "JAX=1")[2] == ""
+    later = time.time() + 10
+    os.utime(pretend.folder / "uv.lock", (later, later))
+    assert "sync --locked --extra jax --extra horovod" in pretend("setup")[2]
+
+
 def test_a_home_folder_that_cannot_be_written_gets_a_substitute(pretend):
     substitute = pretend.folder / ".tools/home"
     assert pretend("setup")[0].returncode == 0 and not substitute.exists()

@@ -39,7 +39,7 @@ class Recorder(keras.callbacks.Callback):
 
     A step lasts until the next one begins, the first from the beginning of the epoch, the last until the epoch ends or
     the validation begins; so steps add up to the epoch. The recorder never waits for the device: on
-    a GPU single step times are smoothed; their sum is exact, because the end of an epoch waits for the metrics.
+    a GPU and with JAX, single step times are smoothed; their sum is exact: the end of an epoch waits for the metrics.
 
     What it sees of the training goes into the record: images of each epoch, optimizer, network. If that is not what it
     was told (batch, rate, workers, network), the training stops: observed.ObservedError.

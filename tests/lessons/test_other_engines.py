@@ -11,6 +11,7 @@ from labs import devices, presets
 from labs.errors import UseError
 from labs.lessons.nb14 import experiments
 from labs.measure import study
+from labs.results import record
 
 
 @pytest.fixture(scope="session")
@@ -49,8 +50,8 @@ def test_all_engines_agree_and_a_missing_exchange_exceeds_the_tolerance_tenfold(
 def test_a_study_on_jax_leaves_records_of_this_strategy_and_is_reused(tmp_path, needs_jax):
     plan = presets.PRESETS["test"]
     paths = study.run(plan, workers=[1, 2], strategy="jax", out=tmp_path, show=False)
-    runs = [study.load_record(path) for path in paths]
-    assert [(run.configuration.strategy, run.workers) for run in runs] == [("jax", 1), ("jax", 2)]
+    runs = [record.load(path) for path in paths]
+    assert [(run.configuration.strategy, run.configuration.workers) for run in runs] == [("jax", 1), ("jax", 2)]
     assert all(run.versions["jax"] and run.steps == len(run.epochs[0].step_seconds) for run in runs)
     said = []
     assert study.run(plan, workers=[1, 2], strategy="jax", out=tmp_path, report=said.append) == paths
