@@ -62,9 +62,8 @@ def opened(chromium, site):
 
 
 def names(site, edition):
-    return sorted(
-        path.relative_to(site / edition).with_suffix("").as_posix() for path in site.glob(f"{edition}/**/*.html")
-    )
+    pages = (path.relative_to(site / edition) for path in site.glob(f"{edition}/**/*.html"))
+    return sorted(page.with_suffix("").as_posix() for page in pages if page.parts[0] != "_static")
 
 
 @pytest.mark.parametrize("edition", web.EDITIONS)
