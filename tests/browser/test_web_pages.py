@@ -134,6 +134,6 @@ def test_recorded_pictures_of_a_page_take_2_mb_at_most(site):
 
 
 def test_a_narrow_screen_needs_no_scrolling_sideways(opened):
-    for name in READ:
-        page, _ = opened("students", name, width=390)
+    for edition, name in [*(("students", name) for name in READ), ("instructors", "files/sites")]:
+        page, _ = opened(edition, name, width=390)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
