@@ -56,11 +56,18 @@ def test_nothing_that_another_try_out_recorded_counts(asked, monkeypatch):
     assert ask(None)[1] == 2
 
 
-def test_a_script_that_was_stopped_is_not_recorded(asked):
+def test_a_script_that_was_stopped_is_recorded_but_not_compared(asked):
+    """Where it was, is another line each time."""
     ask, script, new, others = asked
     script.write_text("stop\n")
     ask("record")
-    assert not new.exists()
+    facts.keep(new)
+    told = json.loads(facts.FILE.read_text())
+    (kept,) = told["facts"].values()
+    kept[0]["error"] = "another line"
+    facts.FILE.write_text(json.dumps(told))
+    ask("live")
+    assert others == []
 
 
 def test_live_facts_are_compared_with_the_recorded_ones(asked):

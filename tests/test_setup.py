@@ -227,7 +227,7 @@ def test_a_failing_set_up_fails_ci(tmp_path):
     (tmp_path / "make").chmod(0o755)
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     done = subprocess.run([tmp_path / ".ci/run"], env=environment, text=True, capture_output=True)
-    assert done.returncode != 0 and done.stdout == "make setup\n"
+    assert done.returncode != 0 and done.stdout == "make setup JAX=1\n"
 
 
 def test_no_path_of_a_machine_in_the_tree():

@@ -321,7 +321,7 @@ class _Play:
                     raise _Wrong(f"this puzzle must be solved without `{word}`.")
                 if word == "wait" and open_.pop(values["started"], None) is None:
                     raise _Wrong(
-                        "it waits for what was not started with `wait=False`. Other calls are complete when they end."
+                        "it waits for an exchange that is not under way: it is complete, or began without `wait=False`."
                     )
             except SimulationError as wrong:
                 raise _Wrong(f"Rank {place}, operation {step + 1}, {word} ({line}): {wrong}") from None

@@ -326,9 +326,9 @@ def test_full_disk_during_the_training_warns_and_the_next_epoch_tries_again(tmp_
 
 KILLED = """
 import os, random, signal, sys, time
-from labs.results.record import Configuration, Epoch, Record, load, save
+from labs.results.record import Configuration, Record, RecordedEpoch, load, save
 path, times = sys.argv[1], int(sys.argv[2])
-epochs = [Epoch(seconds=1.0, step_seconds=[0.1] * 200) for _ in range(20)]
+epochs = [RecordedEpoch(seconds=1.0, step_seconds=[0.1] * 200) for _ in range(20)]
 record = Record(state="running", configuration=Configuration(), epochs=epochs, turn=-1)
 begin = time.monotonic()
 save(path, record)
