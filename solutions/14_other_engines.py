@@ -9,7 +9,7 @@
 # %% [markdown]
 # # The same training on other engines
 #
-# **Time: 60 minutes, including 4 minutes of computing on 2 cores.**
+# **Time: 60 minutes, including 2 minutes of computing on 2 cores.**
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
