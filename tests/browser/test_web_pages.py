@@ -105,6 +105,16 @@ def test_axe_finds_nothing_serious(opened, scheme):
     assert found == []
 
 
+def test_every_table_has_a_caption_and_its_heads_a_scope(site):
+    found = 0
+    for path in site.glob("*/**/*.html"):
+        for table in re.findall("<table.*?</table>", path.read_text(encoding="utf-8"), re.DOTALL):
+            found += 1
+            heads = re.findall("<th[ >][^>]*", table)
+            assert heads and all("scope=" in head for head in heads) and "<caption" in table, (path, table[:200])
+    assert found > 150
+
+
 def test_search_works_without_a_server(opened):
     page, wrong = opened("students", "search")
     page.goto(f"{page.url}?q=horovod")
