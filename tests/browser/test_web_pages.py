@@ -137,6 +137,27 @@ def test_a_slider_of_recorded_positions_shows_its_picture_by_keyboard(opened):
     assert shown.get_attribute("alt") == before and wrong == []
 
 
+# Runs in the page: what a keyboard should reach, and what it has reached.
+REACHED = """() => { const at = document.activeElement; reached.add(at); return at === document.body }"""
+MISSED = "reachable.filter(one => !reached.has(one)).map(one => one.outerHTML.slice(0, 99))"
+REACHABLE = """() => {
+  window.reached = new Set()
+  window.reachable = [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex]")].filter(
+    one => one.tabIndex >= 0 && one.getClientRects().length && one.checkVisibility({visibilityProperty: true}))
+  return reachable.length
+}"""
+
+
+@pytest.mark.parametrize("name", READ[:4])
+def test_tab_reaches_everything_on_a_page_and_leaves_it(opened, name):
+    page, wrong = opened("students", name)
+    for _ in range(page.evaluate(REACHABLE) + 1):
+        page.keyboard.press("Tab")
+        if page.evaluate(REACHED):
+            break
+    assert page.evaluate(MISSED) == [] and page.evaluate("document.activeElement === document.body") and wrong == []
+
+
 def test_recorded_pictures_of_a_page_take_2_mb_at_most(site):
     for path in site.glob("*/notebooks/*.html"):
         drawn = re.findall(r'<div class="positions">.*?</div>', path.read_text(encoding="utf-8"), re.DOTALL)
