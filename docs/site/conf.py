@@ -197,9 +197,12 @@ def captions(app, tree, name):
             table.insert(0, nodes.title("", heading[0].astext()))
 
 
-def scopes(app, page, template, context, tree):
-    """The heads of Markdown's tables are those of their columns."""
-    context["body"] = re.sub(r'<th (?=class="head)', '<th scope="col" ', context.get("body") or "")
+def tables(app, page, template, context, tree):
+    """The heads of Markdown's tables are those of their columns, and names of code may break within them."""
+    body = re.sub(r'<th (?=class="head)', '<th scope="col" ', context.get("body") or "")
+    context["body"] = re.sub(
+        r'(?<=<span class="pre">)[^<]+', lambda found: re.sub(r"([._/(=])(?=\w)", r"\1<wbr>", found[0]), body
+    )
 
 
 def learning_resource(app, name, template, context, tree):
@@ -230,6 +233,6 @@ def setup(app):
     app.connect("autodoc-process-docstring", as_rest)
     app.connect("autodoc-skip-member", of_the_room)
     app.connect("doctree-resolved", captions)
-    app.connect("html-page-context", scopes)
+    app.connect("html-page-context", tables)
     app.connect("html-page-context", learning_resource)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
