@@ -1,6 +1,6 @@
 """The course's web pages, built without a network, in a real browser that has none: what is asked for, shown and found.
 
-`labs build --web` of the pages takes some 70 seconds of processor time for both editions, so this is one of
+`labs build --web` of the pages takes some 85 seconds of processor time for both editions, so this is one of
 `make test-more`.
 """
 
