@@ -191,7 +191,7 @@ def _reset(args):
     """A fresh notebook or script; the old one is kept in old/."""
     from labs import course
 
-    root = course.find()
+    root = course.find_course()
     if _has_sources(root):  # the authors' checkout, where all of it is made anew
         from labs.author import students
 
@@ -206,7 +206,7 @@ def _update(args):
     """A newer release of the course; your answers, scripts and runs stay."""
     from labs import course
 
-    print(*course.update(course.find(), args.release, args.older, args.dry_run), sep="\n")
+    print(*course.update(course.find_course(), args.release, args.older, args.dry_run), sep="\n")
 
 
 @command("report")

@@ -85,7 +85,7 @@ def stamped(version, date, contents):
     return {FRESH + name: contents[name] for name in sums if filled_in(name)} | {STAMP: text.encode()}
 
 
-def find(start="."):
+def find_course(start="."):
     """The course's top folder: from `start` upwards the first that a release, or the authors' sources, made.
 
     Raises CourseError where there is none.
