@@ -11,7 +11,7 @@ from math import exp
 
 import numpy as np
 
-from labs.costs import load
+from labs.costs import load_machine
 from labs.costs.anchor import anchored
 from labs.costs.chosen import CHOSEN
 from labs.costs.communication import BACKWARD, buckets
@@ -49,7 +49,7 @@ def networks():
 @lru_cache(1)
 def machine():
     """The machine of the picture: nodes of 8 V100, joined by Ethernet (labs/machines)."""
-    return load(MACHINE)
+    return load_machine(MACHINE)
 
 
 @lru_cache(512)
