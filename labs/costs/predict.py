@@ -146,7 +146,9 @@ def with_intervals(model, workers, local_batch, accumulation=1, images=None):
     return found
 
 
-def predict(model, facts, machine, workers, local_batch, *, precision="float32", image_size=224, rate=None, **asked):
+def predict_from_machine(
+    model, facts, machine, workers, local_batch, *, precision="float32", image_size=224, rate=None, **asked
+):
     """Prediction of a training of network `model`, from its facts and a machine's data alone: nothing is trained.
 
     facts: of labs.models.counts, for this image size; machine: Machine; local_batch: images per worker and pass;
@@ -170,7 +172,7 @@ def predict_from_fit(fitted, model, workers, local_batch, *, facts=None, machine
     ratio of multiply-adds. machine: its nodes and network instead of the fitted communication; the computation stays
     that of the fitted hardware, the host's input that of the machine. asked: see Asked. Says in notes where it
     leaves what was fitted; there intervals are wider, by one model error for each doubling of the workers. Raises as
-    `predict`.
+    `predict_from_machine`.
     """
     workers, local_batch = whole("workers", workers), number("local_batch", local_batch, above=True)
     network = fitted.network(model, facts)

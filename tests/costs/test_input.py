@@ -7,7 +7,7 @@ import pytest
 from simulated_study import Truth, facts
 
 from labs import cli
-from labs.costs import CostError, Parameter, command, fit, load_machine, predict, predict_from_fit
+from labs.costs import CostError, Parameter, command, fit, load_machine, predict_from_fit, predict_from_machine
 from labs.costs.observe import Observation, input_seconds
 from labs.models import counts
 
@@ -17,7 +17,7 @@ SMALL = facts("Small", 25_000_000, 4e9)
 
 def ask(workers, machine="cte-power", network=NET, **options):
     with mock.patch.object(counts, "of", lambda *_: network):
-        return predict(network.model, network, load_machine(machine), workers, 64, **options)
+        return predict_from_machine(network.model, network, load_machine(machine), workers, 64, **options)
 
 
 def fitted(observations):

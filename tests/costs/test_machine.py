@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from simulated_study import facts
 
-from labs.costs import MachineError, load_machine, predict
+from labs.costs import MachineError, load_machine, predict_from_machine
 from labs.costs.anchor import CARRIED, anchored, family
 from labs.costs.computation import values
 from labs.costs.machine import HERE, names, scale
@@ -43,7 +43,7 @@ def test_machines_load_and_predict():
     for machine in map(load_machine, names()):
         assert machine.name and machine.about and machine.parameters["bandwidth_inside"].value > 1e8
         for precision in machine.precisions:
-            found = predict("Net", network, machine, machine.devices, 32, precision=precision)
+            found = predict_from_machine("Net", network, machine, machine.devices, 32, precision=precision)
             assert 0.2 < found.efficiency.value <= 1 and found.largest_batch.value > 0, machine.name
 
 
@@ -105,9 +105,9 @@ def test_a_base_is_taken_over_and_overridden(tmp_path):
 def test_without_network_only_one_node(tmp_path):
     machine = load_machine(write(tmp_path, GOOD.split("[network]")[0]))
     assert not machine.network
-    assert predict("Net", facts(image_size=224), machine, 4, 32).efficiency.value < 1
+    assert predict_from_machine("Net", facts(image_size=224), machine, 4, 32).efficiency.value < 1
     with pytest.raises(MachineError, match="no network, and the most workers on one of its nodes are 4, so 5 workers"):
-        predict("Net", facts(image_size=224), machine, 5, 32)
+        predict_from_machine("Net", facts(image_size=224), machine, 5, 32)
 
 
 # what is replaced in GOOD, by what, words of the sentence

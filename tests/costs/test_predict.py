@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from simulated_study import facts
 
-from labs.costs import CostError, Parameter, load_machine, predict
+from labs.costs import CostError, Parameter, load_machine, predict_from_machine
 from labs.costs.anchor import anchored
 from labs.costs.chosen import CHOSEN
 from labs.costs.computation import roofline
@@ -24,7 +24,7 @@ NET = facts("Unmeasured", image_size=224)
 
 def ask(workers=8, local_batch=64, machine="cte-power", network=NET, **options):
     with mock.patch.object(counts, "of", lambda *_: network):
-        return predict(network.model, network, load_machine(machine), workers, local_batch, **options)
+        return predict_from_machine(network.model, network, load_machine(machine), workers, local_batch, **options)
 
 
 def test_one_worker_has_no_communication():

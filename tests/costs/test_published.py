@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from benchmarks import published
-from labs.costs import CostError, load_machine, predict
+from labs.costs import CostError, load_machine, predict_from_machine
 from labs.costs.anchor import CARRIED, NONE, SIZES, anchored
 from labs.costs.chosen import CHOSEN, FILE
 from labs.costs.computation import roofline, values
@@ -25,7 +25,9 @@ def facts_of(model, image_size=None):
 
 def ask(machine, model, batch, workers, **options):
     size = SIZES.get(model, 224)
-    return predict(model, facts_of(model), load_machine(machine), workers, batch, image_size=size, **options)
+    return predict_from_machine(
+        model, facts_of(model), load_machine(machine), workers, batch, image_size=size, **options
+    )
 
 
 def test_the_table_and_the_constants_are_what_the_command_writes():
@@ -186,7 +188,9 @@ def test_cte_power_without_any_of_its_runs():
     """The recorded epochs of the course (45, 24, 12 s of 50,000 images of 128x128) from the machine's file alone."""
     network = counts.of("ResNet50V2", image_size=128, classes=10)
     for workers, seconds in ((1, 45), (2, 24), (4, 12)):
-        found = predict("ResNet50V2", network, load_machine("cte-power"), workers, 256, image_size=128, images=50_000)
+        found = predict_from_machine(
+            "ResNet50V2", network, load_machine("cte-power"), workers, 256, image_size=128, images=50_000
+        )
         epoch = found.epoch_seconds
         print(f"{workers} V100: {epoch} against {seconds} s")
         assert epoch.interval[0] < seconds + 0.5 and seconds - 0.5 < epoch.interval[1]  # the log has whole seconds
