@@ -65,7 +65,7 @@ def measure(
     gradient_bytes, image_size, classes, machine, versions, notes.
     Raises BreakdownError, models.ModelError, or labs.jobs.launch.LaunchError for ranks that cannot be started.
     """
-    models.check(model, image_size)
+    models.check_size(model, image_size)
     if strategy not in ("horovod", "mirrored"):
         raise BreakdownError(f"Strategy {strategy!r}: a breakdown knows horovod and mirrored.")
     wanted = [(ranks, 2, "ranks"), (rounds, 2, "rounds"), (steps, 1, "steps")]

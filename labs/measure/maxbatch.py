@@ -61,7 +61,7 @@ def search(
     (smallest that does not, or None), trials [{batch, fits, seconds, files}], evidence {file,
     line_number, line} of the out-of-memory line, or None. It is kept as <runs>/<name>.maxbatch.json.
     """
-    models.check(model, image_size)
+    models.check_size(model, image_size)
     if start < 1 or limit < start or bisect < 0:
         raise BatchError(
             f"A search from batch {start} to {limit} with {bisect} bisections cannot run: start with "

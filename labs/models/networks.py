@@ -38,7 +38,7 @@ def small_cnn(image_size, classes):
     return model
 
 
-def check(name, image_size):
+def check_size(name, image_size):
     """Raise ModelError if there is no network `name` for images of image_size x image_size pixels."""
     if name not in NAMES:
         raise ModelError(f"Unknown model {name!r}: this course trains {', '.join(NAMES)}. Check the spelling.")
@@ -53,9 +53,9 @@ def check(name, image_size):
 def network(name, image_size, classes):
     """Untrained network `name` (one of NAMES) for images of image_size x image_size x 3 and `classes` classes.
 
-    Raises ModelError: see `check`.
+    Raises ModelError: see `check_size`.
     """
-    check(name, image_size)
+    check_size(name, image_size)
     if name == "SmallCNN":
         return small_cnn(image_size, classes)
     import keras
