@@ -35,7 +35,7 @@ class ScriptError(UseError):
     """A batch script cannot be read; the message names it and the reason."""
 
 
-def check(path_or_text, site, root=None, scheduler=True):
+def check_script(path_or_text, site, root=None, scheduler=True):
     """The Findings on a batch script, in order of its lines; [] for a right one.
 
     Args: a Path, a file name, or the text itself (more than one line); a Site or its id; the course's top folder, in
@@ -59,7 +59,7 @@ def _text(path):
 
 
 def checked(path_or_text, site, root=None, scheduler=True):
-    """(the Findings, the Subject: with what was tried out, or why not). As `check`."""
+    """(the Findings, the Subject: with what was tried out, or why not). As `check_script`."""
     root = Path(root or sites.find_root())
     site = sites.load(site, root) if isinstance(site, str) else site
     given = isinstance(path_or_text, str) and "\n" in path_or_text
@@ -114,7 +114,7 @@ def refusal(text, site, root):
 
 def report(path, site, as_json=False):
     """Print what was not looked at, then the findings on a file; returns the exit code, 1 if one of them is an error,
-    else 0. Raises as `check`."""
+    else 0. Raises as `check_script`."""
     found, subject = checked(Path(path), site)
     name, unknown = subject.site.id, unknowns(subject)
     errors = sum(one.severity == "error" for one in found)
