@@ -46,7 +46,7 @@ class Subject:
     script: directives.Script as written; meant: with the directives that sbatch ignores; asked: what `meant` asks for.
     blank: {line number: line} of blanks. untried: why it was not tried out, or None. tried: the trial.Tried; without a
     trial one without calls. trainings: the Trainings that the trial saw. shell: is it a script for bash?
-    name, known: as for trial.run.
+    name, known: as for trial.try_out.
     """
 
     text: str

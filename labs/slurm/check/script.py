@@ -18,9 +18,10 @@ from labs.errors import UseError
 from labs.printed import several
 from labs.results.text import decode
 from labs.sandbox import SandboxError
-from labs.slurm import directives, sites, trial
+from labs.slurm import directives, sites
 from labs.slurm.check import commands, form, resources, training
 from labs.slurm.check.finding import Subject, finding
+from labs.slurm.trial import Tried, trial_missing, try_out
 
 _NO_ANSWER = re.compile(
     r"(?i)unable to contact|connect(ion)? |configuration source|fetch_config|dns_srv|timed out|"
@@ -81,12 +82,12 @@ def _subject(text, name, site, root):
     known = dict(os.environ) | {
         name: site.personal[key] for key, name in sites.PERSONAL.items() if key in site.personal
     }
-    untried = trial.missing(unix) if unix.startswith("#!") else "its first line does not say which program reads it"
+    untried = trial_missing(unix) if unix.startswith("#!") else "its first line does not say which program reads it"
     if blank or broken:
         untried = "it has blanks" if blank else "bash cannot read it"
-    tried = trial.Tried([])
+    tried = Tried([])
     try:
-        tried = tried if untried else trial.run(unix, name, root, known)
+        tried = tried if untried else try_out(unix, name, root, known)
     except SandboxError as problem:  # there was one before
         untried = str(problem)
     lines, asked, trainings = unix.split("\n"), meant.resources(), training.started(tried, root)

@@ -45,19 +45,19 @@ class Tried:
     waits: tuple = ()
 
 
-def missing(text):
+def trial_missing(text):
     """Why a script's text cannot be tried out here, in words, or None."""
     if not _SHELL.match(text.split("\n", 1)[0]):
         return "its first line names no bash"
     return sandbox.missing()
 
 
-def run(text, name="script.sh", root=None, known=None, options=()):
+def try_out(text, name="script.sh", root=None, known=None, options=()):
     """Try out the text of a batch script; returns the Tried.
 
     name: its path in the course's top folder `root`, where it starts. known: what is set where it is submitted.
     options: pairs (long name, value) of `sbatch` in the command line, which count before the script's own.
-    Raises SandboxError where `missing` says why.
+    Raises SandboxError where `trial_missing` says why.
     """
     root = Path(root or sites.find_root()).resolve()
     shell, flags = _SHELL.match(text.split("\n", 1)[0]).groups()
