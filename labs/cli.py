@@ -291,7 +291,7 @@ def _grade_check(args):
     from labs import sandbox
     from labs.grading import check
 
-    if not args.no_run and (missing := sandbox.missing()):
+    if not args.no_run and (missing := sandbox.sandbox_missing()):
         print(f"Nothing of the students' is run, since there is no sandbox: {missing}. All else is looked at.")
     count = check.check(args.out, ".", args.notebooks, execute=not args.no_run, report=_say)
     print(*map(printable, check.left_open(check.results(args.out))), sep="\n")

@@ -233,8 +233,8 @@ def test_a_note_is_no_error(name, course, capsys, monkeypatch):
 
 def test_where_it_cannot_be_tried_out_that_is_said_first_and_nothing_is_claimed(course, capsys, monkeypatch):
     monkeypatch.chdir(course)
-    monkeypatch.setattr(sandbox, "missing", lambda: "no bubblewrap")
-    monkeypatch.setattr(sandbox, "run", None)
+    monkeypatch.setattr(sandbox, "sandbox_missing", lambda: "no bubblewrap")
+    monkeypatch.setattr(sandbox, "run_walled", None)
     for text in ("--batch_size 64*workers", "--batch_size 128"):
         path = course / "x.sh"
         path.write_text((RENDERED / "local" / ONE).read_text().replace('--batch_size "$batch"', text))

@@ -15,7 +15,7 @@ FIRST = HEAD.count("\n") + 1
 @pytest.fixture(autouse=True)
 def tried():
     """Skip where there is no sandbox, but not in CI, which must have it."""
-    if reason := sandbox.missing():
+    if reason := sandbox.sandbox_missing():
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no sandbox here: {reason}")
 
 

@@ -49,7 +49,7 @@ def trial_missing(text):
     """Why a script's text cannot be tried out here, in words, or None."""
     if not _SHELL.match(text.split("\n", 1)[0]):
         return "its first line names no bash"
-    return sandbox.missing()
+    return sandbox.sandbox_missing()
 
 
 def try_out(text, name="script.sh", root=None, known=None, options=()):
@@ -97,7 +97,7 @@ def _once(argv, files, env, text):
         "LABS_SECONDS": str(SECONDS),
     }
     read_only = [] if sys.base_prefix.startswith("/usr") else [sys.base_prefix]
-    done = sandbox.run(argv, files=calls.files() | files, read_only=read_only, env=told | env, limits=LIMITS)
+    done = sandbox.run_walled(argv, files=calls.files() | files, read_only=read_only, env=told | env, limits=LIMITS)
     records = {Path(path).name: text for path, text in done.files.items() if str(Path(path).parent) == calls.FOLDER}
     first = _first_lines(text)
     started = calls.read(records, first)
