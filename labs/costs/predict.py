@@ -223,7 +223,7 @@ def _predicted(name, line, facts, machine, parameters, ask, notes, about, asked)
     notes.insert(0, assumed)
     if memory and memory.interval[0] < local_batch:
         how = "does not fit" if local_batch > memory.interval[1] else "may not fit"
-        notes.append(note("memory", batch=local_batch, how=how, images=memory.value))
+        notes.append(note("memory", local_batch=local_batch, how=how, images=memory.value))
     quantities = with_intervals(cost, *ask, passes, asked.images) | {"largest_batch": memory}
     notes, about = tuple(dict.fromkeys(filter(None, notes))), about | {"accumulation": passes, "input": told}
     if asked.images is not None:
@@ -264,8 +264,8 @@ def _extrapolations(fitted, network, workers, local_batch, machine):
     measured = fitted.workers
     if not min(network.batches) <= local_batch <= max(network.batches):
         side = "larger than all" if local_batch > max(network.batches) else "smaller than all"
-        fitted_ones = ", ".join(f"{batch:g}" for batch in network.batches)
-        yield note("batch", batch=local_batch, side=side, fitted=fitted_ones)
+        fitted_ones = ", ".join(f"{each:g}" for each in network.batches)
+        yield note("batch", local_batch=local_batch, side=side, fitted=fitted_ones)
     if workers > FAR * measured:
         yield note("far", workers=workers, far=FAR, measured=measured)
     elif workers > measured and not machine:
