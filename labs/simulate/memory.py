@@ -20,12 +20,8 @@ def step(parameters, activations, local_batch, slots=1, bytes_per_value=4, devic
     Workspaces of the operations are left out. Source of the parts and of what can be sharded: S. Rajbhandari and
     others, ZeRO, SC 2020. Raises SimulationError.
     """
-    parameters, local_batch = number("parameters", parameters), whole("local_batch", local_batch)
-    activations, slots, devices = (
-        number("activations", activations),
-        whole("slots", slots, 0),
-        whole("devices", devices),
-    )
+    parameters, activations = number("parameters", parameters), number("activations", activations)
+    local_batch, slots, devices = whole("local_batch", local_batch), whole("slots", slots, 0), whole("devices", devices)
     width = number("bytes_per_value", bytes_per_value, above=True)
     if sharded not in SHARDED:
         raise SimulationError(f"sharded is {sharded!r}: it must be one of {', '.join(map(repr, SHARDED))}.")
