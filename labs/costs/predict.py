@@ -147,8 +147,8 @@ def with_intervals(model, workers, local_batch, accumulation=1, images=None):
 
 
 def predict_from_machine(
-    model, facts, machine, workers, local_batch, *, precision="float32", image_size=224, rate=None, **asked
-):
+    model: str, facts, machine, workers, local_batch, *, precision="float32", image_size=224, rate=None, **asked
+) -> Prediction:
     """Prediction of a training of network `model`, from its facts and a machine's data alone: nothing is trained.
 
     facts: of labs.models.counts, for this image size; machine: Machine; local_batch: images per worker and pass;
@@ -165,7 +165,7 @@ def predict_from_machine(
     return _predicted(model, line, facts, machine, parameters, ask, notes, about, Asked(**asked))
 
 
-def predict_from_fit(fitted, model, workers, local_batch, *, facts=None, machine=None, **asked):
+def predict_from_fit(fitted, model: str, workers, local_batch, *, facts=None, machine=None, **asked) -> Prediction:
     """Prediction from a Fit (labs.costs.fit): a key of it or the name of a network.
 
     facts: needed for a network that was not fitted; its computation is then that of the closest fitted one, times the

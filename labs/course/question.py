@@ -28,7 +28,7 @@ _PART = r"[^\s/:\"',;()<>|]"  # a character of a path's part, where paths end in
 _HOSTS = re.compile(rf"({'|'.join(_NAMES['before_hosts'])})(?:[\w.,:-]|\[[\d,-]+\])+(?<=[\w\]])", re.MULTILINE)
 
 
-def question(path=None, start="."):
+def question(path: str | Path | None = None, start: str | Path = ".") -> Path:
     """Write the text to `path` (default: labs-question.txt, or the next free name); returns its path.
 
     Raises CourseError for a path that is taken.

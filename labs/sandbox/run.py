@@ -46,7 +46,9 @@ class SandboxOutcome:
     computed: float = 0.0
 
 
-def run_walled(argv, *, files=None, read_only=(), env=None, stdin=b"", limits=None, heard=None):
+def run_walled(
+    argv: list, *, files: dict | None = None, read_only=(), env: dict | None = None, stdin=b"", limits=None, heard=None
+) -> SandboxOutcome:
     """Run a program where it reaches nothing else, and return its SandboxOutcome when all its processes are gone.
 
     Args: the words of the command; {path: text or bytes} of files in its folder (relative, or below /tmp), where what
@@ -93,7 +95,7 @@ def run_walled(argv, *, files=None, read_only=(), env=None, stdin=b"", limits=No
 
 
 @functools.cache
-def sandbox_missing():
+def sandbox_missing() -> str | None:
     """Why there is no sandbox on this machine, in a line, or None. It is tried once."""
     try:
         done = run_walled(["true"])

@@ -20,7 +20,7 @@ from labs.results.text import decode
 from labs.sandbox import SandboxError
 from labs.slurm import directives, sites
 from labs.slurm.check import commands, form, resources, training
-from labs.slurm.check.finding import Subject, finding
+from labs.slurm.check.finding import ScriptFinding, Subject, finding
 from labs.slurm.trial import Tried, trial_missing, try_out
 
 _NO_ANSWER = re.compile(
@@ -36,7 +36,7 @@ class ScriptError(UseError):
     """A batch script cannot be read; the message names it and the reason."""
 
 
-def check_script(path_or_text, site, root=None, scheduler=True):
+def check_script(path_or_text: str | Path, site, root: Path | None = None, scheduler: bool = True) -> list:
     """The Findings on a batch script, in order of its lines; [] for a right one.
 
     Args: a Path, a file name, or the text itself (more than one line); a Site or its id; the course's top folder, in
@@ -59,7 +59,7 @@ def _text(path):
         raise ScriptError(f"{path} cannot be checked: {getattr(problem, 'strerror', None) or problem}.") from None
 
 
-def checked(path_or_text, site, root=None, scheduler=True):
+def checked(path_or_text: str | Path, site, root: Path | None = None, scheduler: bool = True) -> tuple[list, Subject]:
     """(the Findings, the Subject: with what was tried out, or why not). As `check_script`."""
     root = Path(root or sites.find_root())
     site = sites.load(site, root) if isinstance(site, str) else site
@@ -95,7 +95,7 @@ def _subject(text, name, site, root):
     return Subject(*written, untried, tried, trainings, shell, name, known), broken
 
 
-def refusal(text, site, root):
+def refusal(text: str, site, root: Path) -> ScriptFinding | None:
     """What `sbatch --test-only` has against a script, as a Finding in line 1; None if nothing, or if no scheduler
     answers."""
     if not shutil.which("sbatch"):
@@ -113,7 +113,7 @@ def refusal(text, site, root):
     return finding("scheduler_refuses", 1, said=said)
 
 
-def report(path, site, as_json=False):
+def report(path: str | Path, site, as_json: bool = False) -> int:
     """Print what was not looked at, then the findings on a file; returns the exit code, 1 if one of them is an error,
     else 0. Raises as `check_script`."""
     found, subject = checked(Path(path), site)

@@ -45,14 +45,14 @@ class Tried:
     waits: tuple = ()
 
 
-def trial_missing(text):
+def trial_missing(text: str) -> str | None:
     """Why a script's text cannot be tried out here, in words, or None."""
     if not _SHELL.match(text.split("\n", 1)[0]):
         return "its first line names no bash"
     return sandbox.sandbox_missing()
 
 
-def try_out(text, name="script.sh", root=None, known=None, options=()):
+def try_out(text: str, name="script.sh", root=None, known: dict | None = None, options=()) -> Tried:
     """Try out the text of a batch script; returns the Tried.
 
     name: its path in the course's top folder `root`, where it starts. known: what is set where it is submitted.
