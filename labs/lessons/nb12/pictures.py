@@ -303,7 +303,7 @@ def held_out(rows, kind="measured"):
 
 def hidden(cases, kind="measured"):
     """All-reduce of a step within the backward pass and after it, one bar for each of `cases`: {name: rows of
-    labs.results.timeline.overlap}. Whiskers: intervals over the steps, in these minutes."""
+    labs.lessons.timeline.overlap}. Whiskers: intervals over the steps, in these minutes."""
     figure, (axis,) = new_figure(1, width=8.0, height=1.1 + 0.45 * len(cases))
     sentences = []
     for place, (name, rows) in enumerate(cases.items()):
