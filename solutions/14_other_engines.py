@@ -19,7 +19,7 @@
 # data-parallel step yourself in JAX, and look at what its compiler makes of it.
 #
 # JAX is not part of the usual set-up. In a terminal, `make jax` installs it, for the CPU only: it downloads about 90 MB
-# and takes up about 360 MB on disk. Then restart the kernel. Without JAX (or without Horovod), the cells that need it
+# and takes up about 400 MB on disk. Then restart the kernel. Without JAX (or without Horovod), the cells that need it
 # say so, and the rest still runs.
 
 # %%
