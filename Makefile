@@ -247,11 +247,13 @@ notebooks: setup ## Build notebooks/ from solutions/; what did not change is not
 	@$(ACTIVATE)
 	labs build $(ARGS)
 
-check: setup ## Check the code's style, which room imports which, and that notebooks/ agrees with solutions/
+check: setup ## Check the code's style and types, which room imports which, and that notebooks/ agrees with solutions/
 	@$(ACTIVATE)
+	$(if $(COMPLETE),,uv sync --quiet --locked --inexact --group types)
 	ruff check .
 	ruff format --check .
 	lint-imports
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 pyright --pythonpath "$$(command -v python)"
 	labs build --check
 
 format: setup ## Correct the style of the code: ruff check --fix, ruff format
