@@ -1,0 +1,70 @@
+"""What `make gpu-proof` measures: parts, the most valuable first, and the cases of each. A case is a process of its own.
+
+The order is also by what a part needs: those that need TensorFlow come last.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """local_batch: images of a step; images: of an epoch, the first of which is warm-up; rounds: of what takes turns;
+    memory: bytes for the search on the CPU, where no GPU limits it; limit: seconds that a case may take."""
+
+    models: tuple
+    image_size: int
+    local_batch: int
+    images: int
+    epochs: int
+    rounds: int
+    memory: int
+    largest: int
+    limit: int
+
+
+PRESETS = {
+    "test": Sizes(("SmallCNN",), 32, 32, 128, 3, 3, 2**28, 4096, 120),
+    "gpu": Sizes(("ResNet50V2", "ResNet152V2"), 224, 128, 2560, 5, 10, 2**34, 8192, 240),
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """needs: packages besides Keras and its engine. cases: {key: (function of measures.py, its arguments)}."""
+
+    name: str
+    about: str
+    cases: dict
+    needs: tuple = ()
+    env: dict = field(default_factory=dict)
+
+
+def parts(sizes):
+    """The parts in the order in which they run."""
+    first = sizes.models[0]
+
+    def training(model, precision="float32"):
+        return "train", {"model": model, "precision": precision}
+
+    precisions = ("float32", "mixed_float16")
+    every = {f"{model} {precision}": training(model, precision) for model in sizes.models for precision in precisions}
+    predictions = {f"{model} float32": ("predict", {"model": model}) for model in sizes.models}
+    modes = {mode: ("recompute", {"mode": mode}) for mode in ("none", "blocks")}
+    return [
+        Part("doctor", "What this machine has", {"machine": ("doctor", {})}),
+        Part("predict", "What `labs predict` says before the training", predictions),
+        Part("steps", "Training on 1 worker, every step recorded", every),
+        Part("loop", "The kit against a bare loop, in turns", {first: ("loop", {"model": first})}),
+        Part("turns", "Two trainings of the same kind in turns, both in one memory", {first: ("turns", {"model": first})}),
+        Part("maxbatch", "The largest batch, by running out of memory", {first: ("maxbatch", {"model": first})}),
+        Part("bfloat16", "mixed_bfloat16 against float32, in turns", {first: ("bfloat16", {"model": first})}),
+        Part("recompute", "Peak memory of a step that keeps or recomputes activations", modes),
+        Part("sampler", "The sampler beside a training", {first: training(first)}, env={"LABS_SAMPLES": "0.1"}),
+        Part("input", "The input pipeline alone, and a training with and without it", {first: ("feed", {"model": first})}),
+        Part("mirrored", "MirroredStrategy over two logical devices", {first: ("mirrored", {"model": first})}, ("tensorflow",)),
+        Part("horovod", "Horovod on one rank", {"1 rank": ("horovod", {"model": first, "ranks": 1})}, ("tensorflow", "horovod")),
+        Part(
+            "cpu_ranks", "Horovod on two ranks of the CPU", {"2 ranks": ("horovod", {"model": sizes.models[0], "ranks": 2})},
+            ("tensorflow", "horovod"), {"CUDA_VISIBLE_DEVICES": ""},
+        ),
+    ]  # fmt: skip
