@@ -67,6 +67,9 @@ def main(argv=None):
         _run(args, part, key, case, limit)
         call["seconds"] = round(time.monotonic() - begin, 1)
         keep()
+        if args.preset == "gpu" and part.name == "doctor" and not case.get("result", {}).get("machine", {}).get("gpus"):
+            print(f"Stopped: {args.engine} sees no GPU here, and the CPU would take hours. {case.get('reason', '')}")
+            return 1
         print(f"  {case['state']} after {case['seconds']:.1f} s. {case.get('reason', '')}", flush=True)
     print(f"{path}: {path.stat().st_size / 1024:.0f} KiB; {args.out / 'page.md'}")
     return 0 if not list(_open(args, records)) else 1

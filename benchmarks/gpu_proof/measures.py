@@ -74,8 +74,8 @@ def _options(sizes, case, model, strategy=None, workers=1, name=None):
 
 def predict(sizes, case, model):
     """What `labs predict` says of a step, before it is measured: of the H100's file, or of a core's on the CPU."""
+    from labs import costs
     from labs.costs import machine
-    from labs.costs import predict as costs
     from labs.models import counts
 
     name = "laptop"
@@ -351,7 +351,9 @@ def _bare(network, optimizer):
         return compiled(network, optimizer)
     import jax
     import keras
+    import numpy as np
 
+    network(np.zeros((1, 32, 32, 3), "uint8"))  # makes its variables
     optimizer.build(network.trainable_variables)
     measure = keras.losses.SparseCategoricalCrossentropy()
 
