@@ -23,10 +23,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1])]
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT))
 
-import page
-import plan
+from benchmarks.gpu_proof import page, plan, summary
 
 LARGEST = 16 * 2**20  # bytes of records.json: what comes back from a machine that is lent
 SHORTEST = 15.0  # seconds: with less left, no case is started
@@ -45,7 +45,9 @@ def main(argv=None):
     def keep():
         text = json.dumps(records, indent=1)
         if len(text) > LARGEST:
-            raise SystemExit(f"The records would be {len(text) / 2**20:.1f} MiB: more than comes back. Use a new --out.")
+            raise SystemExit(
+                f"The records would be {len(text) / 2**20:.1f} MiB: more than comes back. Use a new --out."
+            )
         files.write(path, text)
         page.write(records, args.out)
 
@@ -81,7 +83,9 @@ def _arguments(argv):
     parser.add_argument("--part", action="append", choices=names, help="only this part; may be given several times")
     parser.add_argument("--out", type=Path, default=Path("build/gpu-proof"), help="records.json, page.md (%(default)s)")
     parser.add_argument("--work", type=Path, help="what each case prints and leaves (default: OUT/work)")
-    parser.add_argument("--preset", choices=plan.PRESETS, help="default: gpu on a machine with one; else you must name it")
+    parser.add_argument(
+        "--preset", choices=plan.PRESETS, help="default: gpu on a machine with one; else you must name it"
+    )
     parser.add_argument("--engine", choices=("tensorflow", "jax"), help="what Keras computes with")
     parser.add_argument("--minutes", type=float, default=8, help="of this call (%(default)s)")
     parser.add_argument("--total", type=float, default=25, help="minutes of all calls together (%(default)s)")
@@ -139,7 +143,7 @@ def _run(args, part, key, case, limit):
     asked = [json.dumps(options | {"runs": str(args.work), "result": str(result)})]
     # JAX and TensorFlow take what they need of a GPU, not all of it.
     grow = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
-    paths = {"PYTHONPATH": os.pathsep.join(filter(None, [str(HERE.parents[1]), os.environ.get("PYTHONPATH")]))}
+    paths = {"PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
     begin = time.monotonic()
     job = jobs.start(HERE / "measures.py", *asked, name=name, runs=args.work, env=grow | paths | part.env)
     job.wait(timeout=limit, show=False)
@@ -156,8 +160,6 @@ def _run(args, part, key, case, limit):
 
 def _keep_rest(case, work, name):
     """What a case had measured before it ended: the epochs of its run record, and the end of its output."""
-    import summary
-
     if found := summary.training(work / f"{name}.json"):
         case["kept"] = found
     for ending in (".out", ".err"):

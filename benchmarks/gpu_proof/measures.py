@@ -8,15 +8,14 @@ import gc
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import plan
-import summary
-
+from benchmarks.gpu_proof import plan, summary
 from labs import data, devices, files, jobs, models  # first: it silences TensorFlow's start-up messages
 from labs.results import intervals
 
@@ -97,7 +96,6 @@ def loop(sizes, case, model):
     """Seconds of a step of the kit's training (fit, with its recorder) over those of a bare loop, in turns."""
     import argparse
 
-    import keras
     import numpy as np
 
     from labs import training
@@ -112,7 +110,7 @@ def loop(sizes, case, model):
     told = {"model": model, "strategy": strategy, "workers": 1, "images": batch * steps, "learning_rate": 0.01}
     recorder = training.Recorder(argparse.Namespace(**asked), **told)
     pipeline = data.pipeline(dataset, batch)
-    bare = _bare(models.build(model, sizes.image_size, 10), keras.optimizers.SGD(0.01))
+    bare = _bare(models.build(model, sizes.image_size, 10))
     arrays = [(dataset.images[i : i + batch], dataset.labels[i : i + batch]) for i in range(0, batch * steps, batch)]
 
     def kit():
@@ -152,17 +150,49 @@ def maxbatch(sizes, case, model):
         from labs.measure import maxbatch
 
         found = maxbatch.search(
-            model, image_size=sizes.image_size, memory=memory, limit=sizes.largest, runs=case.runs, show=False
+            model,
+            image_size=sizes.image_size,
+            memory=memory,
+            start=sizes.local_batch,
+            limit=sizes.largest,
+            runs=case.runs,
+            show=False,
         )
         return {key: found[key] for key in ("device", "memory", "largest", "fails", "trials", "evidence")}
-    import keras
+    from labs.results import failures
+
+    # As `labs maxbatch` does: in a process of its own, which may not survive it.
+    name, options = f"{case.name}_trials", {"model": model, "memory": memory}
+    asked = {"function": "trials", "arguments": options, "preset": sizes.name, "name": name, "runs": str(case.runs)}
+    job = jobs.start(__file__, json.dumps(asked | {"result": None}), name=name, runs=case.runs).wait(show=False)
+    said = re.findall(r"Trial batch (\d+): (starts|fits in ([\d.]+) s)", job.out.read_text(errors="replace"))
+    seconds = {int(batch): float(took) for batch, _, took in said if took}
+    found, last = failures.failure(job.err), max((int(batch) for batch, *_ in said), default=None)
+    evidence = found["line"].strip()[:300] if found and found["kind"] == "out of memory" else None
+    if job.state != "finished" and not evidence:
+        raise SystemExit(f"A trial failed, but not for lack of memory. {job.explain()}")
+    fails = last if evidence else None
+    return {
+        "memory": memory,
+        "largest": max(seconds, default=None),
+        "fails": fails,
+        "evidence": evidence,
+        "trials": seconds,
+    }
+
+
+def trials(sizes, case, model, memory):
+    """Steps with JAX, each of twice the batch of the one before, until one does not fit."""
     import numpy as np
 
     _one_worker()
-    step = _bare(models.build(model, sizes.image_size, 10), keras.optimizers.SGD(0.01))
+    step = _bare(models.build(model, sizes.image_size, 10))
 
     def train(batch):
-        return float(np.asarray(step(np.zeros((batch, 32, 32, 3), "uint8"), np.zeros(batch, "int64"))))
+        begin = time.perf_counter()
+        loss = step(np.zeros((batch, 32, 32, 3), "uint8"), np.zeros(batch, "int64"))
+        float(np.asarray(loss))
+        return time.perf_counter() - begin
 
     train(1)
     if memory:
@@ -172,23 +202,12 @@ def maxbatch(sizes, case, model):
 
         size = psutil.Process().memory_info().vms
         resource.setrlimit(resource.RLIMIT_AS, (size + memory, size + memory))
-    trials, evidence, batch = [], None, 1
-    while evidence is None and batch <= sizes.largest:
-        begin = time.perf_counter()
-        try:
-            train(batch)
-            trials.append({"batch": batch, "fits": True, "seconds": time.perf_counter() - begin})
-            batch *= 2
-        except Exception as problem:  # jax.errors.JaxRuntimeError, with another name in each version
-            if not isinstance(problem, MemoryError) and "RESOURCE_EXHAUSTED" not in str(problem):
-                raise
-            evidence = " ".join(f"{type(problem).__name__}: {problem}".split())[:300]
-            trials.append({"batch": batch, "fits": False, "seconds": None})
-    fits = [trial["batch"] for trial in trials if trial["fits"]]
-    found = {"memory": memory, "largest": max(fits, default=None), "fails": batch if evidence else None}
-    found = found | {"trials": trials, "evidence": evidence, "peak_bytes": _peak()}
-    _leave(found)  # what ran out of memory may not end by itself
-    return found
+    batch = sizes.local_batch
+    while batch <= sizes.largest:
+        print(f"Trial batch {batch}: starts", flush=True)
+        train(batch)  # compiles
+        print(f"Trial batch {batch}: fits in {train(batch):.5f} s", flush=True)
+        batch *= 2
 
 
 def bfloat16(sizes, case, model):
@@ -203,7 +222,7 @@ def bfloat16(sizes, case, model):
         keras.utils.set_random_seed(0)
         keras.config.set_dtype_policy(precision)
         network = models.build(model, sizes.image_size, 10)
-        trained[precision] = _bare(network, keras.optimizers.SGD(0.01))
+        trained[precision] = _bare(network)
     losses = {}
 
     def turn(precision):
@@ -257,14 +276,13 @@ def recompute(sizes, case, mode):
 
 def feed(sizes, case, model):
     """Images/s of the input pipeline alone; seconds of a step that reads over those of one that does not, in turns."""
-    import keras
     import numpy as np
 
     _one_worker()
     batch, steps = sizes.local_batch, max(2, sizes.images // sizes.local_batch)
     dataset = data.load(f"synthetic:{batch * steps}")
     pipeline = data.pipeline(dataset, batch)
-    bare = _bare(models.build(model, sizes.image_size, 10), keras.optimizers.SGD(0.01))
+    bare = _bare(models.build(model, sizes.image_size, 10))
 
     def batches():
         return (pipeline[i] for i in range(len(pipeline))) if hasattr(pipeline, "on_epoch_end") else iter(pipeline)
@@ -343,14 +361,16 @@ def _compiled(model, sizes):
     return network
 
 
-def _bare(network, optimizer):
+def _bare(network):
     """A function (images, labels) -> loss that trains once, without Keras' loop."""
+    import keras
+
+    optimizer = keras.optimizers.SGD(0.01)
     if not devices.on_jax():
         from labs.measure.step import compiled
 
         return compiled(network, optimizer)
     import jax
-    import keras
     import numpy as np
 
     network(np.zeros((1, 32, 32, 3), "uint8"))  # makes its variables
@@ -412,20 +432,10 @@ def _peak():
     return tf.config.experimental.get_memory_info("GPU:0")["peak"]
 
 
-_result = None  # the path of the result
-
-
-def _leave(found):
-    files.write(_result, json.dumps(found))
-    sys.stdout.flush()
-    os._exit(0)
-
-
 def main(function, arguments, preset, name, runs, result):
-    global _result
-    _result = Path(result)
     found = globals()[function](plan.PRESETS[preset], Case(name, Path(runs)), **arguments)
-    files.write(_result, json.dumps(found))
+    if result:
+        files.write(Path(result), json.dumps(found))
 
 
 if __name__ == "__main__":

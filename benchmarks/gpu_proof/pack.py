@@ -2,8 +2,9 @@
 
     python benchmarks/gpu_proof/pack.py [--out build/gpu-pack]
 
-wheels/ holds Keras and what it and labs need beside JAX, in the versions of uv.lock; then labs, benchmarks/gpu_proof and
-run.sh, which makes an environment on that machine beside the packages that it has, and hands its options to gpu_proof.
+wheels/ holds Keras and what it and labs need beside JAX, in the versions of uv.lock. labs and benchmarks/gpu_proof lie
+beside it, and run.sh, which makes an environment on that machine beside the packages that it has, and hands its options
+to gpu_proof.
 Prints the sizes, and fails above 64 MiB.
 """
 
@@ -19,7 +20,17 @@ MOST = 64 * 2**20  # bytes
 # What run.sh asks for; the machine's own packages serve where they fit.
 ASKED = ("keras", "pydantic", "psutil", "tabulate", "tqdm", "nvidia-ml-py")
 # And what these need, without what comes with JAX (numpy, scipy, ml-dtypes, opt-einsum).
-NEEDED = ("absl-py", "annotated-types", "h5py", "markdown-it-py", "mdurl", "namex", "optree", "packaging", "pydantic-core")
+NEEDED = (
+    "absl-py",
+    "annotated-types",
+    "h5py",
+    "markdown-it-py",
+    "mdurl",
+    "namex",
+    "optree",
+    "packaging",
+    "pydantic-core",
+)
 NEEDED += ("pygments", "rich", "typing-extensions", "typing-inspection")
 PLATFORMS = [f"manylinux_2_{n}_x86_64" for n in (39, 34, 31, 28, 27, 26, 24, 17, 12, 5)]
 PLATFORMS += ["manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64"]
@@ -34,7 +45,19 @@ def main():
     versions = {each["name"]: each["version"] for each in locked}
     pins = [f"{name}=={versions[name]}" for name in (*ASKED, *NEEDED)]
     # uv has no `download`: it lends pip for it.
-    pip = ["uv", "run", "--no-project", "--isolated", "--with", "pip", "--python", sys.executable, "python", "-m", "pip"]
+    pip = [
+        "uv",
+        "run",
+        "--no-project",
+        "--isolated",
+        "--with",
+        "pip",
+        "--python",
+        sys.executable,
+        "python",
+        "-m",
+        "pip",
+    ]
     target = ["--no-deps", "--only-binary=:all:", "--python-version=3.12", "--implementation=cp"]
     target += [f"--platform={name}" for name in PLATFORMS]
     (out / "wheels").mkdir(parents=True)

@@ -45,10 +45,17 @@ def _of(case):
     return " ".join(f"{case.get('reason', '')}{rest}".replace("|", "/").split())
 
 
+HIDDEN = ("state", "started", "strategy", "nvidia_smi")  # in the records only
+
+
 def _said(result):
-    """The numbers of a result in one line: those of a training, else all plain values."""
+    """The plain values of a result in one line; of a training also the seconds of its warm-up."""
     told = []
+    if epochs := result.get("epochs"):
+        told.append(f"{len(epochs)} epochs, the first {_number(epochs[0]['seconds'])} s")
     for key, value in result.items():
+        if key in HIDDEN:
+            continue
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             told.append(f"{key.replace('_', ' ')} {_number(value)}")
         elif isinstance(value, str) and len(value) < 80:

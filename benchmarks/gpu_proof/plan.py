@@ -1,4 +1,4 @@
-"""What `make gpu-proof` measures: parts, the most valuable first, and the cases of each. A case is a process of its own.
+"""What `make gpu-proof` measures: parts, the most valuable first, and their cases, each a process of its own.
 
 The order is also by what a part needs: those that need TensorFlow come last.
 """
@@ -8,9 +8,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Sizes:
-    """local_batch: images of a step; images: of an epoch, the first of which is warm-up; rounds: of what takes turns;
-    memory: bytes for the search on the CPU, where no GPU limits it; limit: seconds that a case may take."""
+    """The sizes of a preset.
 
+    local_batch: images of a step; images: of an epoch, the first of which is warm-up; rounds: of what takes turns
+    memory: bytes for the search on the CPU, where no GPU limits it; largest: batch that it tries
+    limit: seconds that a case may take
+    """
+
+    name: str
     models: tuple
     image_size: int
     local_batch: int
@@ -23,8 +28,8 @@ class Sizes:
 
 
 PRESETS = {
-    "test": Sizes(("SmallCNN",), 32, 32, 128, 3, 3, 2**28, 4096, 120),
-    "gpu": Sizes(("ResNet50V2", "ResNet152V2"), 224, 128, 2560, 5, 10, 2**34, 8192, 240),
+    "test": Sizes("test", ("SmallCNN",), 32, 32, 128, 4, 3, 2**27, 4096, 120),
+    "gpu": Sizes("gpu", ("ResNet50V2", "ResNet152V2"), 224, 128, 2560, 5, 10, 2**34, 8192, 240),
 }
 
 
@@ -39,32 +44,36 @@ class Part:
     env: dict = field(default_factory=dict)
 
 
+HIDDEN = {"CUDA_VISIBLE_DEVICES": ""}
+
+
 def parts(sizes):
     """The parts in the order in which they run."""
     first = sizes.models[0]
 
-    def training(model, precision="float32"):
-        return "train", {"model": model, "precision": precision}
+    def only(function):
+        return {first: (function, {"model": first})}
 
     precisions = ("float32", "mixed_float16")
-    every = {f"{model} {precision}": training(model, precision) for model in sizes.models for precision in precisions}
+    kinds = [(model, precision) for model in sizes.models for precision in precisions]
+    every = {f"{model} {kind}": ("train", {"model": model, "precision": kind}) for model, kind in kinds}
     predictions = {f"{model} float32": ("predict", {"model": model}) for model in sizes.models}
     modes = {mode: ("recompute", {"mode": mode}) for mode in ("none", "blocks")}
+    hvd, nccl = ("tensorflow", "horovod"), {"model": first, "ranks": 1}
     return [
         Part("doctor", "What this machine has", {"machine": ("doctor", {})}),
         Part("predict", "What `labs predict` says before the training", predictions),
         Part("steps", "Training on 1 worker, every step recorded", every),
-        Part("loop", "The kit against a bare loop, in turns", {first: ("loop", {"model": first})}),
-        Part("turns", "Two trainings of the same kind in turns, both in one memory", {first: ("turns", {"model": first})}),
-        Part("maxbatch", "The largest batch, by running out of memory", {first: ("maxbatch", {"model": first})}),
-        Part("bfloat16", "mixed_bfloat16 against float32, in turns", {first: ("bfloat16", {"model": first})}),
+        Part("loop", "The kit against a bare loop, in turns", only("loop")),
+        Part("turns", "Two trainings of the same kind in turns, both in one memory", only("turns")),
+        Part("maxbatch", "The largest batch, by running out of memory", only("maxbatch")),
+        Part("bfloat16", "mixed_bfloat16 against float32, in turns", only("bfloat16")),
         Part("recompute", "Peak memory of a step that keeps or recomputes activations", modes),
-        Part("sampler", "The sampler beside a training", {first: training(first)}, env={"LABS_SAMPLES": "0.1"}),
-        Part("input", "The input pipeline alone, and a training with and without it", {first: ("feed", {"model": first})}),
-        Part("mirrored", "MirroredStrategy over two logical devices", {first: ("mirrored", {"model": first})}, ("tensorflow",)),
-        Part("horovod", "Horovod on one rank", {"1 rank": ("horovod", {"model": first, "ranks": 1})}, ("tensorflow", "horovod")),
+        Part("sampler", "The sampler beside a training", only("train"), env={"LABS_SAMPLES": "0.1"}),
+        Part("input", "The input pipeline alone, and a training with and without it", only("feed")),
+        Part("mirrored", "MirroredStrategy over two logical devices", only("mirrored"), ("tensorflow",)),
+        Part("horovod", "Horovod on one rank", {"1 rank": ("horovod", nccl)}, hvd),
         Part(
-            "cpu_ranks", "Horovod on two ranks of the CPU", {"2 ranks": ("horovod", {"model": sizes.models[0], "ranks": 2})},
-            ("tensorflow", "horovod"), {"CUDA_VISIBLE_DEVICES": ""},
+            "cpu_ranks", "Horovod on two ranks of the CPU", {"2 ranks": ("horovod", nccl | {"ranks": 2})}, hvd, HIDDEN
         ),
-    ]  # fmt: skip
+    ]

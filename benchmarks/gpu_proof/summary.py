@@ -19,7 +19,9 @@ def training(path):
     except LabsError:
         return None
     has = found.configuration
-    told = {key: getattr(has, key) for key in ("model", "precision", "strategy", "workers", "global_batch", "image_size")}
+    told = {
+        key: getattr(has, key) for key in ("model", "precision", "strategy", "workers", "global_batch", "image_size")
+    }
     epochs = [
         {"seconds": e.seconds, "images": e.images, "step_seconds": e.step_seconds[:MOST], "metrics": e.metrics}
         for e in found.epochs

@@ -167,8 +167,8 @@ def check(plan, names, counts, strategy, seed, launchers):
         raise StudyError("JAX is not installed, so nothing was started. Run `make jax`, or use --strategy mirrored.")
     if strategy == "jax" and not devices.on_jax() and devices.gpus():
         raise StudyError(
-            "A worker is a GPU here, of which TensorFlow tells, and JAX may see others. Name the engine: KERAS_BACKEND=jax "
-            "labs study --strategy jax ..., and for the CPU also CUDA_VISIBLE_DEVICES= (empty)."
+            "TensorFlow sees GPUs here, and JAX may not. For JAX on them type KERAS_BACKEND=jax labs study "
+            "--strategy jax ...; for one on the CPU add CUDA_VISIBLE_DEVICES= (empty)."
         )
     for count, launcher in launchers.items():
         launch.command(count, launcher)
