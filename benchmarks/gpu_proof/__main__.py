@@ -153,7 +153,12 @@ def _run(args, part, key, case, limit):
         case.pop("reason", None)
         case.pop("kept", None)
         return
-    reason = f"ran longer than its {limit:.0f} s" if job.state == "stopped" else job.explain()[:2000]
+    if job.state == "stopped":
+        reason = f"ran longer than its {limit:.0f} s"
+    else:
+        lines = job.err.read_text(errors="replace").strip().splitlines()
+        said, last = job.explain()[:2000], lines[-1][:300] if lines else ""
+        reason = said if last in said else f"{said} Its last line: {last}"
     case.update(state="out of time" if job.state == "stopped" else "failed", reason=reason)
     _keep_rest(case, args.work, name)
 
