@@ -12,6 +12,7 @@ import pytest
 from tree import ROOT
 
 from benchmarks.gpu_proof import page, plan
+from labs import costs
 
 # In place of measures.py: cases that cost nothing.
 MEASURES = """
@@ -111,6 +112,15 @@ def test_parts_that_need_tensorflow_come_last_and_every_case_has_its_function():
         needs = ["tensorflow" in part.needs for part in parts]
         assert needs == sorted(needs) and parts[0].name == "doctor"
         assert all(callable(getattr(measures, of)) for part in parts for of, _ in part.cases.values())
+
+
+def test_a_prediction_is_asked_of_the_machine_that_measures(tmp_path):
+    from benchmarks.gpu_proof import measures
+
+    for gpu, memory in (("NVIDIA H200", 141e9), ("NVIDIA H100 80GB HBM3", 80e9)):
+        path = tmp_path / "gpu.toml"
+        path.write_text(measures.machine_file(gpu))
+        assert costs.load(path).device.memory.value == memory
 
 
 def test_the_page_says_that_no_gpu_was_there_and_what_is_kept():

@@ -74,7 +74,7 @@ def main(argv=None):
             return 1
         print(f"  {case['state']} after {case['seconds']:.1f} s. {case.get('reason', '')}", flush=True)
     print(f"{path}: {path.stat().st_size / 1024:.0f} KiB; {args.out / 'page.md'}")
-    return 0 if not list(_open(args, records)) else 1
+    return 0 if all(case["state"] == "done" for case in _asked(args, records)) else 1
 
 
 def _arguments(argv):
@@ -132,6 +132,12 @@ def _open(args, records):
                 yield part, key, case
 
 
+def _asked(args, records):
+    """The records of all cases of the parts asked for, without those that are left out."""
+    parts = {name: of for name, of in records["parts"].items() if "left_out" not in of}
+    return [case for name, of in parts.items() if name in (args.part or parts) for case in of["cases"].values()]
+
+
 def _run(args, part, key, case, limit):
     """Measure one case in a process of its own."""
     from labs import jobs
@@ -150,8 +156,8 @@ def _run(args, part, key, case, limit):
     case["seconds"] = round(time.monotonic() - begin, 1)
     if job.state == "finished" and result.exists():
         case.update(state="done", result=json.loads(result.read_text()))
-        case.pop("reason", None)
-        case.pop("kept", None)
+        for left in ("reason", "kept", "end_of_out", "end_of_err"):  # of an earlier attempt
+            case.pop(left, None)
         return
     if job.state == "stopped":
         reason = f"ran longer than its {limit:.0f} s"
@@ -170,7 +176,7 @@ def _keep_rest(case, work, name):
     for ending in (".out", ".err"):
         path = work / f"{name}{ending}"
         if path.exists():
-            case[f"end_of{ending.replace('.', '_')}"] = path.read_text(errors="replace")[-1500:]
+            case[f"end_of_{ending[1:]}"] = path.read_text(errors="replace")[-1500:]
 
 
 def _close(records, work):
@@ -178,6 +184,7 @@ def _close(records, work):
     for name, part in records["parts"].items():
         for key, case in part["cases"].items():
             if case["state"] == "running":
+                case["attempts"] -= 1  # it says nothing of the case
                 case.update(state="interrupted", reason="the program or the machine ended in the middle of it")
                 _keep_rest(case, work, _name(name, key))
 

@@ -78,18 +78,22 @@ def predict(sizes, case, model):
     from labs.models import counts
 
     name = "laptop"
-    if devices.gpus():
-        name = "gpu"
-        told = ['name = "one GPU"', "[device]", 'base = "H100"']
-        if "H200" in str(devices.machine()["gpus"]):
-            told.append('memory_bandwidth = { value = "4800 GB/s", source = "NVIDIA H200 data sheet" }')
-        told += ["[node]", "devices = 1", 'bandwidth = "50 GB/s"']
-        files.write(case.runs / f"{name}.toml", "\n".join(told) + "\n")
-        name = case.runs / f"{name}.toml"
+    if gpus := devices.machine()["gpus"]:
+        name = case.runs / "gpu.toml"
+        files.write(name, machine_file(gpus[0]))
     facts = counts.of(model, sizes.image_size, 10)
     found = costs.predict(model, facts, machine.load(name), 1, sizes.local_batch, image_size=sizes.image_size)
     step = found.quantities["step_seconds"]
     return {"machine": found.as_dict()["machine"], "step_seconds": step.value, "interval": list(step.interval)}
+
+
+def machine_file(gpu):
+    """The file of a machine with one such GPU, for `labs predict`: an H100, or an H200, which has more memory."""
+    told = [f'name = "one {gpu}"', "[device]", 'base = "H100"']
+    if "H200" in gpu:
+        told += [f'name = "{gpu}"', 'memory = { value = "141 GB", source = "NVIDIA H200 data sheet" }']
+        told += ['memory_bandwidth = { value = "4800 GB/s", source = "NVIDIA H200 data sheet" }']
+    return "\n".join([*told, "[node]", "devices = 1", 'bandwidth = "50 GB/s"', ""])
 
 
 def loop(sizes, case, model):
