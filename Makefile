@@ -60,6 +60,7 @@ $(STAMP): pyproject.toml uv.lock $(wildcard setup/horovod/*.* setup/horovod/patc
 	say "Set-up. The first one, on 2 cores:"
 	say "  packages: downloads about $(SIZE), one to five minutes"
 	say "  Horovod:  compiled, about 3 minutes"
+	$(if $(HAS_JAX),,$(if $(filter 1,$(JAX)),say "  JAX:      downloads about 90 MB (400 MB on disk)"))
 	say "Later starts take a few seconds."
 	find_uv() {
 	  for uv in uv .tools/bin/uv "$$HOME/.local/bin/uv"; do
@@ -152,7 +153,7 @@ horovod: ## Try again to compile Horovod, for example after installing a compile
 	if [ -s "$(STAMP)" ]; then tail -n 20 "$(LOG)"; exit 1; fi
 	echo "Horovod is installed."
 
-jax: ## Install JAX for notebook 14: 90 MB to download, 360 MB on disk, for the CPU only
+jax: ## Install JAX for notebook 14: 90 MB to download, 400 MB on disk, for the CPU only
 	@$(if $(COMPLETE),echo "The active environment is yours: install JAX into it yourself: pip install 'jax>=0.10.2'" >&2; exit 1)
 	make --no-print-directory setup JAX=1 GPU=$(GPU)
 
@@ -246,11 +247,13 @@ notebooks: setup ## Build notebooks/ from solutions/; what did not change is not
 	@$(ACTIVATE)
 	labs build $(ARGS)
 
-check: setup ## Check the code's style, which room imports which, and that notebooks/ agrees with solutions/
+check: setup ## Check the code's style and types, which room imports which, and that notebooks/ agrees with solutions/
 	@$(ACTIVATE)
+	$(if $(COMPLETE),,uv sync --quiet --locked --inexact --group types)
 	ruff check .
 	ruff format --check .
 	lint-imports
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 pyright --pythonpath "$$(command -v python)"
 	labs build --check
 
 format: setup ## Correct the style of the code: ruff check --fix, ruff format

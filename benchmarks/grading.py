@@ -93,7 +93,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="labs-benchmark-") as folder:
         if args.submissions:
             evidence(Path(folder), args.submissions)
-        if missing := sandbox.missing() or (None if args.runs.is_dir() else f"there is no {args.runs}"):
+        if missing := sandbox.sandbox_missing() or (None if args.runs.is_dir() else f"there is no {args.runs}"):
             print(f"replay is not measured: {missing}")
         else:
             replay(Path(folder), args.runs)

@@ -25,7 +25,7 @@ from labs import files, recorded
 from labs.costs.anchor import SIZES, anchored, family
 from labs.costs.chosen import CHOSEN, FILE, SPREADS, Chosen
 from labs.costs.computation import values
-from labs.costs.machine import HERE, load
+from labs.costs.machine import HERE, load_machine
 from labs.costs.model import Model
 from labs.costs.observe import observations_of, observe
 from labs.costs.parameter import CostError, Parameter
@@ -98,7 +98,7 @@ class Row:
 
 @cache
 def _load(name):
-    return load(name)
+    return load_machine(name)
 
 
 @cache

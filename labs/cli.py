@@ -191,7 +191,7 @@ def _reset(args):
     """A fresh notebook or script; the old one is kept in old/."""
     from labs import course
 
-    root = course.find()
+    root = course.find_course()
     if _has_sources(root):  # the authors' checkout, where all of it is made anew
         from labs.author import students
 
@@ -206,7 +206,7 @@ def _update(args):
     """A newer release of the course; your answers, scripts and runs stay."""
     from labs import course
 
-    print(*course.update(course.find(), args.release, args.older, args.dry_run), sep="\n")
+    print(*course.update(course.find_course(), args.release, args.older, args.dry_run), sep="\n")
 
 
 @command("report")
@@ -291,7 +291,7 @@ def _grade_check(args):
     from labs import sandbox
     from labs.grading import check
 
-    if not args.no_run and (missing := sandbox.missing()):
+    if not args.no_run and (missing := sandbox.sandbox_missing()):
         print(f"Nothing of the students' is run, since there is no sandbox: {missing}. All else is looked at.")
     count = check.check(args.out, ".", args.notebooks, execute=not args.no_run, report=_say)
     print(*map(printable, check.left_open(check.results(args.out))), sep="\n")

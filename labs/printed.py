@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 
 def printable(text):
@@ -47,7 +48,7 @@ def an(name):
     return f"a{'n' * name.startswith(tuple('AEIOaeio'))} {name}"
 
 
-def finite(value):
+def finite(value) -> Any:
     """The value with None for numbers that are not finite, which JSON does not know; also inside lists and dicts."""
     return mapped(value, lambda each: None if isinstance(each, float) and not math.isfinite(each) else each)
 

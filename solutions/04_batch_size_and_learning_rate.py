@@ -263,12 +263,11 @@ check("04.8", answer)
 
 # %% [markdown]
 # The rule has its limits. Learning rates cannot grow for ever, and beyond a certain batch size, no rate makes up for
-# the missing updates. (Whether a large batch in itself makes learning worse is disputed: see notebook 09.) Another
+# the missing updates. (Whether a large batch in itself makes learning worse is disputed: see notebook 09b.) Another
 # rule multiplies the rate by the square root of the factor, which keeps the variance of an update the same (A.
 # Krizhevsky, [1404.5997](https://arxiv.org/abs/1404.5997), 2014). Neither rule holds for all networks and batch sizes
 # (C. Shallue and others, [1811.03600](https://arxiv.org/abs/1811.03600), 2019). Besides, a high learning rate is
-# dangerous in the first steps. So the rate is often raised gradually over the first epochs; this is called
-# **warm-up**.
+# dangerous in the first steps. So the rate is often raised gradually over the first epochs; this is called **warm-up**.
 #
 # ## T4
 #

@@ -48,8 +48,8 @@ speedup_expected = 1.6
 predict("05.1", speedup_expected)
 
 # %% [markdown]
-# And how does the accuracy after the same number of epochs compare with that on 1 worker: is it `"higher"`, `"equal"`
-# (within one percentage point) or `"lower"`?
+# And how does the accuracy of 2 workers after the same number of epochs compare with that of 1 worker: is it
+# `"higher"`, `"equal"` (within one percentage point) or `"lower"`?
 
 # %% labs={"id": "05.2"}
 ### BEGIN SOLUTION
@@ -63,10 +63,12 @@ predict("05.2", accuracy_expected)
 # Open `scripts/ResNet50.py` in the file browser on the left. It is the complete training script. You fill in four
 # blanks:
 #
-# 1. the **strategy**, for the given number of `workers`,
-# 2. the **learning rate**, from the linear rule (0.01 for one worker),
+# 1. the **strategy**, for the devices in `workers`,
+# 2. the **learning rate**: 0.01 for one worker; it grows in proportion to the number of workers, which is `args.n_gpus`
+#    (the **linear rule**),
 # 3. the **network**: `keras.applications.ResNet50V2` with its top layer, without pretrained weights, for
-#    `len(dataset.classes)` classes and images with sides of `args.image_size` pixels and three colour channels,
+#    `len(dataset.classes)` classes and images with sides of `args.image_size` pixels and three colour channels
+#    (`help(keras.applications.ResNet50V2)` lists the arguments),
 # 4. the **training**: `fit` with `epochs=args.epochs`, `shuffle=False`, `verbose=2` and `callbacks=[recorder]`.
 #
 # Save the file, then run the check. It runs your script in a separate process, with 1 and with 4 workers, on a few
@@ -167,10 +169,10 @@ check("05.5", round_speedups)
 # %% [markdown]
 # ## Your study
 #
-# `labs` takes the times from the run records, which contain every step, and computes intervals. (In a terminal, run
-# `labs results runs` in the folder `notebooks`.) The speedup in the table is the geometric mean of the round speedups,
-# with a 95 % interval. The intervals for seconds and for images per second are valid only for the *minutes in which
-# they were measured*: an hour later, the machine may be faster or slower.
+# `labs` takes the times from the run records, which contain every step, and computes intervals. (To see the same table
+# in a terminal, run `uv run labs results runs` in the folder `notebooks`.) The speedup in the table is the geometric
+# mean of the round speedups, with a 95 % interval. The intervals for seconds and for images per second are valid only
+# for the *minutes in which they were measured*: an hour later, the machine may be faster or slower.
 
 # %%
 rows = collect.rows([file.with_suffix(".json") for file in files])
@@ -236,15 +238,16 @@ plots.show(plots.steps(one, two))
 # the first epoch is a warm-up. Look for a step that stands out in every epoch (the first step of an epoch also starts
 # the input pipeline), for isolated slow steps (**jitter**), and for whole rounds in which both runs are slower.
 #
-# *On the right*: the distribution of the steady steps. For every time, each curve shows the share of steps that took
-# that long or less; the median is where a curve crosses 0.5. A steep curve means that all steps take nearly the same
-# time; a long upper tail is jitter. The distance between the two solid curves is the extra time that the second worker
-# costs in each step.
+# *On the right*: the distribution of the steady steps. Pick a time on the horizontal axis: the height of a curve is the
+# share of its steps that took at most that long. The median is where a curve crosses 0.5. A steep curve means that all
+# steps take nearly the same time; a long upper tail is jitter. The horizontal distance between the two solid curves is
+# the extra time that the second worker costs in each step.
 #
 # The dashed curve is computed, not measured. It assumes that each of the two workers takes steps like those of a single
 # worker, independently of the other, and that a step lasts as long as the *slower* of the two. So the distance from the
 # first curve to the dashed one is the time that a worker would lose by **waiting** if jitter were the only cause. The
-# rest, from the dashed curve to the last one, has other causes. (You compute this in the optional part at the end.)
+# rest, from the dashed curve to the solid curve of 2 workers, has other causes. (You compute this in the optional part
+# at the end.)
 
 # %%
 from labs.results import steps
@@ -318,10 +321,10 @@ if apart:
 
 # %% [markdown]
 # The first line is pure computation: the step of one worker alone. Each line below it is the *difference* between one
-# kind of step and the previous kind. A part whose interval contains 0 or lies below 0 cannot be distinguished from
-# noise. Rounds in which other programs ran are left out, as in a study. Look at **sharing the machine**: two training
-# runs that exchange nothing may still slow each other down, because they share the memory and part of the cache. Even a
-# faster exchange cannot win that time back.
+# kind of step and the previous kind. If the interval of a part contains 0, you cannot say that this part costs
+# anything; if it lies below 0, the step did not get longer. Rounds in which other programs ran are left out. Look at
+# **sharing the machine**: two training runs that exchange nothing may still slow each other down, because they share
+# the memory and part of the cache. Even a faster exchange cannot win that time back.
 #
 # `steps_of` contains the time of each kind of step, in seconds. **Compute** the speedup of the two independent training
 # runs: divide the number of images that both together process per second by the number that one alone processes per
@@ -335,12 +338,12 @@ unconnected = 2 * steps_of["alone"] / steps_of["together"]
 check("05.10", unconnected, steps_of)
 
 # %% [markdown]
-# Here are two more numbers, each measured separately: how long the pipeline takes to prepare a batch for both
+# The next table adds two numbers, each measured separately: how long the pipeline takes to prepare a batch for both
 # workers, and how long an all-reduce of the whole gradient takes. The pipeline prepares the next batch while the
-# current step is running, so it costs little as long as it is faster than a step. Compare the all-reduce with the
-# line "exchange and waiting". If that line shows a longer time, the difference is waiting plus whatever else
-# `MirroredStrategy` adds. If it shows a shorter time, part of the all-reduce ran while the backward pass was still
-# computing.
+# current step is running, so it costs little as long as it is faster than a step. Compare the all-reduce, its last row,
+# with the line "exchange and waiting" in the table above. If that line shows a longer time, the difference is waiting
+# plus whatever else `MirroredStrategy` adds. If it shows a shorter time, part of the all-reduce ran while the backward
+# pass was still computing.
 
 # %%
 if apart:

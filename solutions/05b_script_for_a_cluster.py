@@ -71,7 +71,7 @@ check("05.13", epochs_together)
 # On a cluster, you do not start a training run yourself. You write a **batch script**: a shell script whose `#SBATCH`
 # lines state what the job needs. The command `sbatch` hands it to **SLURM**, the program that allocates the cluster's
 # resources. SLURM puts the job into a queue, starts it when enough GPUs are free, and ends it when its time is up.
-# Everything that you need to know about a site is in one file:
+# Everything that you need to know about a site is in one file. Here is its rule for cores:
 
 # %%
 site = sites.load()
@@ -84,9 +84,10 @@ tables.show(
 )
 
 # %% [markdown]
-# Why is there such a rule? If a job takes one GPU and all the cores, the other three GPUs are useless: no cores are
-# left to feed them. On CTE-POWER (4 GPUs and 160 hardware threads per node) the rule was: 40 to 80 threads for 1 GPU,
-# 80 for 2, 120 to 160 for 3, and 160 for 4. Suppose that you ask for 2 GPUs and 160 threads there. What happens?
+# Why is there such a rule? Suppose that a job takes one of a node's four GPUs and all the cores. Then the other three
+# GPUs are useless: no cores are left to feed them. On CTE-POWER (4 GPUs and 160 hardware threads per node) the rule
+# was: 40 to 80 threads for 1 GPU, 80 for 2, 120 to 160 for 3, and 160 for 4. Suppose that you ask for 2 GPUs and 160
+# threads there. What happens?
 #
 # - **a**: the job starts, and the spare threads make the input pipeline faster
 # - **b**: the job breaks the rule, so it is refused, or waits forever
@@ -147,7 +148,7 @@ for line in (
 #
 # 1. how many **nodes**, **tasks**, **GPUs** and **cores** the job asks for: enough for its largest run, and no more
 #    than the rule allows,
-# 2. the global **batch** of each run. (The learning rate follows from it in your `ResNet50.py`.)
+# 2. the global **batch** of each run. (Your `ResNet50.py` sets the learning rate itself.)
 
 # %%
 batch_script = sites.script("ResNet50.sh")
@@ -172,8 +173,8 @@ gpus_of_the_late_line = 0
 check("05.16", gpus_of_the_late_line)
 
 # %% [markdown]
-# Submit your job. The call is the same as for a Python script. Where there is no SLURM, bash runs the script on this
-# machine, and a message tells you so. On the practice site, the training run is short.
+# Submit your job. Where there is no SLURM, bash runs the script on this machine, and a message tells you so. On the
+# practice site, the training runs are short.
 
 # %%
 short = ["--images", 256, "--epochs", 2, "--repeats", 1] if site.preset != "course" else []
@@ -185,7 +186,7 @@ elif answered("05.15"):
 
 # %% [markdown]
 # The job left behind one `.out` file, one `.err` file, and a record for each training run. At the beginning of the log,
-# the script prints the name of the job, its node and the software versions.
+# the script prints the number of the job and its node (or that there is no SLURM), and the software versions.
 
 # %%
 if batch_job:
@@ -213,7 +214,8 @@ if batch_job:
 # - the accuracy, and the number of updates in an epoch
 # - what limits the speedup
 #
-# You will find the numbers in the tables and figures of notebook 05.
+# You will find the numbers in the tables and figures of notebook 05. The `.err` files are in the folder `runs`: open
+# them in the file browser, such as `runs/ResNet50_w2.err`.
 
 # %% [markdown] labs={"id": "T5", "kind": "answer"}
 # ### T5: your answer

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Sharding: every sample once
 #
-# **Time: 75 minutes, including 4 minutes of computing on 2 cores.** Six optional parts take about 40 minutes more.
+# **Time: 80 minutes, including 4 minutes of computing on 2 cores.** Nine optional parts take about 50 minutes more.
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
@@ -95,9 +95,9 @@ print(source.labels[:3], "...", source.labels[-3:])
 # - **c**: `shard`, then shuffle the share with the worker's own seed, then batch
 # - **d**: shuffle everything with one common seed, then `shard`, then batch
 #
-# **Predict:** which of these four ways ensure that each batch is a fair sample of the ten classes? (The question is
-# about single batches, not about what both workers together read in a step, or what one worker reads in a whole
-# epoch.) Write the letters, for example `"ab"`.
+# **Predict:** with which of these four ways is each batch a random sample of all ten classes? (The question is about
+# single batches, not about what both workers together read in a step, or what one worker reads in a whole epoch.) Write
+# the letters, for example `"ab"`.
 
 # %% labs={"id": "06.4"}
 ### BEGIN SOLUTION
@@ -107,9 +107,9 @@ predict("06.4", fair_orders)
 
 # %% [markdown]
 # The picture shows all four ways. Each column is a batch, each row is a class, and the colour shows how many samples of
-# that class the batch contains. Above each panel are two *distances* from the mix of classes in the whole data set: one
-# for a worker's whole epoch, and one for its single batches. A distance of 0 means the same mix; 0.9 means a single
-# class out of ten.
+# that class the batch contains. Above each panel are two *distances* from the mix of classes in the whole data set:
+# that of what one worker reads in an epoch, and the mean of that of its single batches. A distance of 0 means the same
+# mix; 0.9 means a single class out of ten.
 
 # %%
 orders = dict(zip("abcd", sharding.ORDERS))
@@ -136,24 +136,10 @@ wrong_with_b = "c"
 check("06.6", wrong_with_b)
 
 # %% [markdown]
-# Now try more workers, other batch sizes, and a source that is *not* sorted. (Tab moves from one control to the next,
-# and the arrow keys adjust a control.) Which orders give fair batches even when the source is sorted? Which order
-# leaves samples unread?
-
-# %%
-widgets.explore(
-    pictures.explorer(source.labels),
-    workers=(2, 4),
-    batch=(8, 64, 8),
-    order=list(sharding.ORDERS),
-    source=["sorted by class", "shuffled once"],
-)
-
-# %% [markdown]
 # ## The seed trap
 #
-# The menu above has a fifth order, which left samples unread: each worker shuffles with its own seed, then shards. This
-# is a common mistake. Each worker is a separate process that runs this code:
+# There is a fifth order: each worker shuffles with its own seed, then shards. This is a common mistake. Each worker is a
+# separate process that runs this code:
 
 # %%
 n = 1000
@@ -198,39 +184,8 @@ if answered("06.8"):
 
 # %% [markdown]
 # This is no accident. The more workers there are, the larger the unread share becomes: it grows to more than a third.
-# In an optional part at the end, you find the formula.
+# In an optional part at the end, you find the formula. Another one shows that further epochs do not repair it.
 #
-# ## Does it even out over the epochs?
-#
-# `shuffle` draws a new order for each epoch (`reshuffle_each_iteration=True` is the default). So a sample that is
-# missed in one epoch may be read in the next. Here are five epochs of two workers, each with its own seed:
-
-# %%
-two = [samples(worker, 2, seed=10 + worker) for worker in range(2)]
-rows, so_far = [], []
-for epoch in range(1, 6):
-    taken = [list(worker.as_numpy_iterator()) for worker in two]
-    so_far += taken
-    now, total = sharding.coverage(taken, n), sharding.coverage(so_far, n)
-    row = {"epoch": epoch, "read by nobody": len(now.unseen), "read by both": len(now.repeated)}
-    rows.append(row | {"never read so far": len(total.unseen)})
-tables.show(rows)
-
-# %% [markdown]
-# After a few epochs, nearly every sample has been read. What is still wrong?
-#
-# - **a**: nothing: it only takes a few more epochs
-# - **b**: in each epoch the shares overlap: some samples count twice, others not at all
-# - **c**: the workers take different numbers of steps
-# - **d**: the same samples are left out in each epoch
-
-# %% labs={"id": "06.10"}
-### BEGIN SOLUTION
-still_wrong = "b"
-### END SOLUTION
-check("06.10", still_wrong)
-
-# %% [markdown]
 # ## Fair in every epoch
 #
 # There are two remedies. Either all workers shuffle with a common seed before they `shard`, or they `shard` first and
@@ -238,8 +193,8 @@ check("06.10", still_wrong)
 # sample may be in two shares, and no sample may be left out. Every rank calls your function with its own rank number.
 #
 # `shuffle(size)` fills a **buffer** with the first `size` elements. It draws one of them at random and puts the next
-# element in its place. So an element can move forward by at most `size - 1` places. Here is the effect on twenty sorted
-# numbers:
+# element in its place. So an element can come out at most `size - 1` places earlier than it went in, but it may come
+# out much later. Here is the effect on twenty sorted numbers:
 
 # %%
 for size in (1, 4, 20):
@@ -271,18 +226,19 @@ if answered("06.11"):
 # `shard` first, each worker keeps the same share for the whole training run. It needs to store only this share, and it
 # may shuffle with its own seed.
 #
-# The kit's `data.order(dataset, global_batch, seed=...)` implements the first remedy: it returns the sample numbers,
-# reshuffled in each epoch, in the same order on every rank. You shard them yourself.
+# The kit's `data.order(dataset, global_batch, seed=...)` implements the first remedy: it returns a `tf.data.Dataset` of
+# the sample numbers, reshuffled in each epoch, in the same order on every rank. You shard them yourself.
 #
 # ## One extra step
 #
 # All workers must take the **same number of steps**. With shares of 34, 33 and 33 samples, in batches of 3, they would
 # take 12, 11 and 11 steps.
 #
-# What does Horovod do in step 12? Try it: `scripts/unequal.py` trains on 2 ranks with plain Horovod, without the checks
-# that `labs.hvd` adds. You choose how many steps each rank takes in each epoch. In each step, the ranks also tell each
-# other their epoch and step, so the log shows *which* steps were averaged with each other. A rank that has waited for
-# 20 s gives up.
+# What does Horovod do in step 12? Try it: `scripts/unequal.py` trains on 2 ranks with Horovod alone (the scripts of
+# notebook 07 add checks to it). Each all-reduce has a name, and Horovod matches the calls of the ranks by name. All the
+# steps use the same name. You choose how many steps each rank takes in each epoch. In each step, the ranks also tell
+# each other their epoch and step, so the log shows *which* steps were averaged with each other. A rank that has waited
+# for 20 s gives up.
 
 # %%
 told = "averaged ", "is done", "mean loss", "has been shut down", "has waited"
@@ -353,9 +309,8 @@ unequal("equal", [3, 2], [2, 3], "--average_loss", "--repair", "equal")
 
 # %% [markdown]
 # The second is **join**: a rank that has no more batches calls `hvd.join()`. Until all ranks have done so, it
-# contributes zeros to every average. So the last update is only half a step: it averages one gradient with zeros. (To
-# see this, put `unequal("join", [3], [2], "--average_loss", "--repair", "join")` into a new cell.) Moreover, in a test
-# with Horovod 0.28.1 and `join` after each of two epochs, the second epoch hung.
+# contributes zeros to every average. So the last update is only half a step: it averages one gradient with zeros. In a
+# test with Horovod 0.28.1 and `join` after each of two epochs, the second epoch hung.
 #
 # This course uses equal steps: it shortens the shuffled list of samples to a whole number of *global* batches before
 # it shards the list. Write `steps_of`: it
@@ -387,61 +342,15 @@ if answered("06.14"):
 # left out each time. Without shuffling, they would always be the same ones, and the network would never learn from
 # them. In the last row, the global batch is larger than the data set.
 #
-# ## Files: an image folder
+# ## Files
 #
-# Large data sets are read from files during training, in a pipeline: files → decode → preprocess → shuffle → batch →
-# prefetch. Here are the sorted digits as a folder of PNG files, with one subfolder for each class:
-
-# %%
-files = formats.write_folder(source, jobs.folder() / "digits_png")
-print(len(files), "files:", *("/".join(file.split("/")[-3:]) for file in (files[0], files[-1])))
-
-# %% [markdown]
-# `reads` counts the files that are opened and decoded: `reads.file` wraps `tf.io.read_file`, and `reads.image` wraps
-# `tf.io.decode_png`.
-
-# %%
-reads = formats.Reads()
-
-
-def read(file):
-    """One file to (image, label): read, decode, preprocess."""
-    image = reads.image(reads.file(file))
-    label = tf.strings.to_number(tf.strings.split(file, "/")[-2], tf.int64)
-    return tf.cast(image, tf.float32) / 255, label
-
-
-# %% [markdown]
-# Where in this pipeline does the shard belong? Write `folder_share`: it returns the share of one rank as a
-# `tf.data.Dataset` of (image, label) pairs. Use `from_tensor_slices(files)`, `.shard` and `.map(read)`. No rank may
-# open a file that it does not need.
-
-
-# %% labs={"id": "06.16"}
-def folder_share(files, rank, size):
-    ### BEGIN SOLUTION
-    return tf.data.Dataset.from_tensor_slices(files).shard(size, rank).map(read)
-    ### END SOLUTION
-
-
-check("06.16", folder_share, files, reads)
-
-# %%
-if answered("06.16"):
-    reads.reset()
-    train = folder_share(files, 0, 2).shuffle(240, seed=0).batch(16).prefetch(2)
-    labels = [label for _, batch_of_labels in train.as_numpy_iterator() for label in batch_of_labels]
-    print(f"rank 0 of 2: opened {len(reads.opened)} files, {reads.read:,} bytes; decoded {reads.decoded} images")
-    print("images of each class:", np.bincount(labels))
-
-# %% [markdown]
-# In an image folder, one file is one sample. So it costs nothing to shard the *list of files*, and each rank reads only
-# its own share.
+# Large data sets are read from files during training. In an image folder, one file is one sample. So it costs nothing to
+# shard the *list of files*, and each rank reads only its own share.
 #
 # Reading many small files is slow on a cluster's file system. So samples are often packed, as **records**, into a few
 # large files, such as TFRecord files. If you shard these files, each rank reads only its own files. That is fair if
 # the samples were shuffled *before* they were written, and if there are many more files than workers. Otherwise,
-# shard the records before they are decoded. An optional part at the end measures the difference.
+# shard the records before they are decoded. Two optional parts at the end try out both kinds of file.
 #
 # ## A colleague's script
 #
@@ -535,12 +444,13 @@ check("06.20", why_not_shorter)
 # same time, so each gradient is averaged with a copy of itself. Two ranks compute only what one would compute.
 #
 # Still, the losses above differ. The script multiplies the *rate* by the number of ranks, as if each step used 128
-# different images, but it uses only 64, each of them twice. A single rank with twice the rate would reach the same
-# lower loss, so the second rank has contributed nothing. Leave the rate as it is: it fits the repaired script.
+# different images, but it uses only 64, each of them twice. A single rank with twice the rate would do the same, so the
+# second rank has contributed nothing. Leave the rate as it is: it fits the repaired script.
 #
 # **Repair it.** `scripts/repaired.py` is a copy of the script. Fix what is wrong, save the file, and run the check.
-# For jobs with 1, 2 and 3 ranks, the check runs your script as each of the ranks, up to the call to `fit`, and
-# examines the *sample numbers* that each rank would read.
+# (Each rank may keep its own random seed for the network: it does not change the order of the samples.) For jobs with
+# 1, 2 and 3 ranks, the check runs your script as each of the ranks, up to the call to `fit`, and examines the *sample
+# numbers* that each rank would read.
 
 # %% labs={"id": "06.21"}
 script = "scripts/repaired.py"
@@ -598,9 +508,9 @@ if repaired:
 # processes one local batch per step. (If the two step times differ a lot, another program was running on this machine.)
 #
 # The loss is higher, but nothing has got worse: in the same number of epochs, the weights were updated half as often.
-# Each update is now better: its gradient comes from 128 different images instead of the same 64 on both ranks, and
-# the doubled rate now has the larger batch that it needs. So more workers make an epoch shorter. Whether they make
-# the whole *training run* shorter is the question of notebook 04.
+# Each update is now better: its gradient comes from 128 different images instead of the same 64 on both ranks, and the
+# doubled rate now fits the doubled batch. So more workers make an epoch shorter. Whether they make the whole *training
+# run* shorter is the question of notebook 04.
 #
 # Inside a running job, `labs.ranks.check_shards(mine, n)` compares the sample numbers of all ranks. If any numbers
 # would be read twice or not at all, it lists them and stops the job. The script in notebook 07 calls it before
@@ -642,7 +552,7 @@ if repaired:
 #   notices, or in waiting.
 # - Check in every record that steps x global batch does not exceed the number of images.
 #
-# Next: `07_horovod_training`. Six optional parts follow.
+# Next: `07_horovod_training`. Nine optional parts follow.
 
 # %% [markdown]
 # ## Optional: shares by slices
@@ -685,6 +595,22 @@ if answered("06.5"):
     tables.show(rows)
 
 # %% [markdown]
+# ## Optional: more workers, other batches
+#
+# Try more workers, other batch sizes, and a source that is *not* sorted. (Tab moves from one control to the next,
+# and the arrow keys adjust a control.) Which orders give fair batches even when the source is sorted? Which order
+# leaves samples unread?
+
+# %%
+widgets.explore(
+    pictures.explorer(source.labels),
+    workers=(2, 4),
+    batch=(8, 64, 8),
+    order=list(sharding.ORDERS),
+    source=["sorted by class", "shuffled once"],
+)
+
+# %% [markdown]
 # ## Optional: the formula for the unread samples
 #
 # If every worker shuffles with its own seed and then shards, each of K workers keeps 1/K of *its own* random order.
@@ -717,6 +643,37 @@ if answered("06.8", "06.9"):
 
 # %% [markdown]
 # The more workers there are, the larger the unread share becomes: it grows towards $1/e$, which is more than a third.
+#
+# ## Optional: does it even out over the epochs?
+#
+# `shuffle` draws a new order for each epoch (`reshuffle_each_iteration=True` is the default). So a sample that is
+# missed in one epoch may be read in the next. Here are five epochs of two workers, each with its own seed:
+
+# %%
+two = [samples(worker, 2, seed=10 + worker) for worker in range(2)]
+rows, so_far = [], []
+for epoch in range(1, 6):
+    taken = [list(worker.as_numpy_iterator()) for worker in two]
+    so_far += taken
+    now, total = sharding.coverage(taken, n), sharding.coverage(so_far, n)
+    row = {"epoch": epoch, "read by nobody": len(now.unseen), "read by both": len(now.repeated)}
+    rows.append(row | {"never read so far": len(total.unseen)})
+tables.show(rows)
+
+# %% [markdown]
+# After a few epochs, nearly every sample has been read. What is still wrong?
+#
+# - **a**: nothing: it only takes a few more epochs
+# - **b**: in each epoch the shares overlap: some samples count twice, others not at all
+# - **c**: the workers take different numbers of steps
+# - **d**: the same samples are left out in each epoch
+
+# %% labs={"id": "06.10"}
+### BEGIN SOLUTION
+still_wrong = "b"
+### END SOLUTION
+check("06.10", still_wrong)
+
 # %% [markdown]
 # ## Optional: the last batch
 #
@@ -776,6 +733,54 @@ if answered("06.15"):
 # of the samples, again to both ranks. If they restarted in each epoch, nobody would ever read that half. In both cases,
 # two ranks do only what one could do. `shard` gives them different samples.
 #
+# ## Optional: an image folder
+#
+# Large data sets are read from files during training, in a pipeline: files → decode → preprocess → shuffle → batch →
+# prefetch. Here are the sorted digits as a folder of PNG files, with one subfolder for each class:
+
+# %%
+files = formats.write_folder(source, jobs.folder() / "digits_png")
+print(len(files), "files:", *("/".join(file.split("/")[-3:]) for file in (files[0], files[-1])))
+
+# %% [markdown]
+# `reads` counts the files that are opened and decoded: `reads.file` wraps `tf.io.read_file`, and `reads.image` wraps
+# `tf.io.decode_png`.
+
+# %%
+reads = formats.Reads()
+
+
+def read(file):
+    """One file to (image, label): read, decode, preprocess."""
+    image = reads.image(reads.file(file))
+    label = tf.strings.to_number(tf.strings.split(file, "/")[-2], tf.int64)
+    return tf.cast(image, tf.float32) / 255, label
+
+
+# %% [markdown]
+# Where in this pipeline does the shard belong? Write `folder_share`: it returns the share of one rank as a
+# `tf.data.Dataset` of (image, label) pairs. Use `from_tensor_slices(files)`, `.shard` and `.map(read)`. No rank may
+# open a file that it does not need.
+
+
+# %% labs={"id": "06.16"}
+def folder_share(files, rank, size):
+    ### BEGIN SOLUTION
+    return tf.data.Dataset.from_tensor_slices(files).shard(size, rank).map(read)
+    ### END SOLUTION
+
+
+check("06.16", folder_share, files, reads)
+
+# %%
+if answered("06.16"):
+    reads.reset()
+    train = folder_share(files, 0, 2).shuffle(240, seed=0).batch(16).prefetch(2)
+    labels = [label for _, batch_of_labels in train.as_numpy_iterator() for label in batch_of_labels]
+    print(f"rank 0 of 2: opened {len(reads.opened)} files, {reads.read:,} bytes; decoded {reads.decoded} images")
+    print("images of each class:", np.bincount(labels))
+
+# %% [markdown]
 # ## Optional: TFRecord files
 #
 # Here are the digits again, written to four TFRecord files in sorted order. Now there are three places where you can

@@ -44,11 +44,12 @@ import json
 
 from labs import devices, jobs, models, presets, recorded
 from labs.checks import answered, check, outcome, predict
+from labs.lessons import compare, timeline, timelines
 from labs.lessons.nb07 import pictures
 from labs.measure import study
-from labs.results import collect, timeline
+from labs.results import collect
 from labs.results import record as run_record
-from labs.show import compare, plots, tables, timelines
+from labs.show import plots, tables
 
 plan = presets.choose()
 quick = plan.name == "test"

@@ -22,11 +22,12 @@
 # %%
 from labs import devices, jobs, presets, recorded
 from labs.checks import answered, check, outcome, predict
+from labs.lessons import compare
 from labs.lessons.nb08 import experiments
 from labs.measure import maxbatch
 from labs.models import counts as facts
 from labs.results import collect
-from labs.show import compare, plots, tables
+from labs.show import plots, tables
 from labs.slurm import sites
 
 plan = presets.choose()

@@ -53,9 +53,9 @@ times_as_long = 443 / 73
 check("09.1", times_as_long)
 
 # %% [markdown]
-# The factor is wrong, but the effect is real: four processes are far slower than one. You now reproduce it with
-# networks that differ only in size. Each has three convolutions and a dense layer; the number of filters in the first
-# convolution sets its size:
+# The lesson's factor is wrong, but the effect is real: four processes are far slower than one. You now reproduce it
+# with networks that differ only in size. Each has three convolutions and a dense layer; the number of filters in the
+# first convolution sets its size:
 
 # %%
 sizes = [2, 16, 64] if quick else [2, 8, 16, 32, 64]
@@ -156,8 +156,8 @@ if devices.has("horovod"):
 
 # %% [markdown]
 # Write a function that computes the speedup of a step from its parts, which all have the same unit. `start` is the
-# start of operations, `per_image` is the computing for one image, and `exchange` is the time that all other parts add
-# on several ranks: sharing the machine, the exchange and waiting. The global batch size is 32.
+# start of operations, `per_image` is the computing for one image, and `exchange` is the sum of the two other parts,
+# sharing the machine and exchange and waiting. On one rank, `exchange` is 0. The global batch size is 32.
 
 
 # %% labs={"id": "09.3"}
@@ -177,9 +177,8 @@ if answered("09.3") and devices.has("horovod"):
     tables.show(rows, ("filters", *columns))
 
 # %% [markdown]
-# The brackets contain 95 % intervals over the rounds. For 2 ranks, the table shows only the measured speedup. Your
-# function would return the same number, because the parts are differences between the same step times. That agreement
-# would prove nothing.
+# The brackets contain 95 % intervals over the rounds. For 2 ranks, the table shows only the measured speedup. There,
+# your function would only put the measured times together again; it could not disagree with them.
 #
 # For 8 and 32 ranks, your function assumes the best case: the exchange takes no longer with more ranks, and each rank
 # has a core of its own. Even then the speedup has a limit, because neither the time to start operations nor the
@@ -215,10 +214,10 @@ check("09.4", why_it_loses)
 # with the same weights but different velocities.
 #
 # Open `scripts/local_sgd.py` and complete the function `local_sgd`, a training loop that does not use `fit`. Two parts
-# are missing: the step (three lines with `tf.GradientTape` and `optimizer.apply`), and the loop over the batches with
-# the averaging (about five lines). `horovod.allreduce(tensor, op=horovod.Average)` returns the mean over all ranks,
-# and `variable.assign(...)` stores it. The check simulates 2 ranks in one process, with and without momentum, and
-# compares their weights with the correct ones. It does not need Horovod.
+# are missing: the step (three lines with `tf.GradientTape` and `optimizer.apply(gradients, weights)`), and the loop
+# over the batches with the averaging (about five lines). `horovod.allreduce(tensor, op=horovod.Average)` returns the
+# mean over all ranks, and `variable.assign(...)` stores it. The check simulates 2 ranks in one process, with and
+# without momentum, and compares their weights with the correct ones. It does not need Horovod.
 
 # %% labs={"id": "09.5"}
 script = "scripts/local_sgd.py"
@@ -333,7 +332,7 @@ check("09.9", why_sorted_loses)
 #
 # | source | finding |
 # |---|---|
-# | S. Stich, [1805.09767](https://arxiv.org/abs/1805.09767) | for convex problems, local SGD needs no more steps than synchronous SGD, with up to $\sqrt{T}$ times fewer exchanges in $T$ steps |
+# | S. Stich, [1805.09767](https://arxiv.org/abs/1805.09767) | for convex problems, local SGD needs no more steps than synchronous SGD; in $T$ steps, it can do with $\sqrt{T}$ times fewer exchanges |
 # | T. Lin and others, [1808.07217](https://arxiv.org/abs/1808.07217) | for the same amount of computation, local SGD generalises better than one large batch; it is best to start with synchronous SGD and to exchange less often later |
 # | J. Gonzalez Ortiz and others, [2110.08133](https://arxiv.org/abs/2110.08133) | at the scale of ImageNet, local SGD is faster but *less accurate*: the results of smaller experiments do not carry over; adding a slow momentum to the averaged weights helps |
 #

@@ -9,7 +9,8 @@
 # %% [markdown]
 # # Large batches, idle cores, late workers
 #
-# **Time: 75 minutes, including 3 minutes of computing on 2 cores.** Three optional parts at the end take about 30 minutes more.
+# **Time: 80 minutes, including 3 minutes of computing on 2 cores.** Three optional parts at the end take about 30
+# minutes more.
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
@@ -203,7 +204,7 @@ outcome("09.13", ratio.value, ratio.interval)
 # Write a function that fits this curve to measured numbers of steps. Against which quantity must you plot S to get a
 # straight line? `np.polyfit(x, y, 1)` fits a straight line and returns its slope and its value at x = 0. The larger the
 # number of steps, the more it scatters. Pass the weights `w=1/steps`, so that small and large numbers of steps count
-# equally. (For this, `steps` must be a NumPy array.)
+# equally. (Your function gets lists: first convert them with `np.array(...)`.)
 
 
 # %% labs={"id": "09.14"}
@@ -236,9 +237,9 @@ steps_at_critical, images_at_critical = 2, 2
 check("09.15", steps_at_critical, images_at_critical)
 
 # %% [markdown]
-# K workers with b images each process a batch of b K images. Well below the critical batch size, doubling the number of
-# workers nearly halves the number of steps. Far above it, more workers save nothing, however fast the links between
-# them are.
+# If each of K workers takes b images, a step processes b K images. Well below the critical batch size, doubling the
+# number of workers nearly halves the number of steps. Far above it, more workers save nothing, however fast the links
+# between them are.
 #
 # ## 3. Training runs that need no exchange
 #
@@ -297,9 +298,9 @@ if answered("09.20"):
 # times in random order.
 #
 # A single training run of a small network cannot make good use of two cores. Its operations are too short to be
-# divided, and starting, reading and tracing use only one core. Two separate runs exchange nothing, so there is no
-# all-reduce and no barrier. If you need several runs, let them run side by side rather than dividing each of them among
-# workers.
+# divided, and starting, reading and building the graph use only one core. Two separate runs exchange nothing, so there
+# is no all-reduce and no barrier. If you need several runs, let them run side by side rather than dividing each of them
+# among workers.
 
 # %%
 rows = []
@@ -342,9 +343,9 @@ if all(late.values()):
 
 # %% [markdown]
 # Without the late worker, a step uses a quarter fewer images and takes much less time. But the same quarter is missing
-# in every step. Now the shards are sorted by label, so that only the late worker has the last digits. **Predict** the
-# accuracy without the late worker: compared with the barrier, on the same shards and after the same number of steps, is
-# it "equal", "higher" or "lower"?
+# in every step. Now the shards are sorted by label, so that only the late worker has the last digits. **Predict:** on
+# these shards, after the same number of steps, is the accuracy without the late worker "equal" to that with the
+# barrier, "higher" or "lower"?
 
 # %% labs={"id": "09.23"}
 ### BEGIN SOLUTION

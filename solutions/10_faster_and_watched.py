@@ -99,8 +99,7 @@ tables.show(shown, columns, {"images": "images/s"})
 # The table below the figures shows how many cores each rank used, and what share of its maximum operations per second
 # it reached.
 #
-# Many page faults are a sign of large tensors: in each step, the process gets tens of megabytes of memory from the
-# kernel and gives them back, and each page of 4 kB that it writes to causes a fault.
+# Many page faults are a sign of large tensors, not of messages.
 
 # %%
 traces = {case: [watched.read(file) for file in files] for case, files in recorded.traces().items()}
@@ -128,14 +127,12 @@ limits = {"A": "input", "B": "exchange", "C": "validation", "D": "computation", 
 check("10.3", limits)
 
 # %% [markdown]
-# The page faults of B come from its large tensors, not from its messages. When the C library was set to keep freed
-# memory, the same run had 57 page faults per step instead of 5,234, and its cores were as busy as before (November
-# 2026, a machine with 2 cores).
 #
-# Naming a limit is only a guess. An experiment can confirm it: if you remove the limit, training becomes faster; if
-# you remove something else, nothing changes. Choose one of the runs A to F and a remedy: `feed`, `exchange less`,
-# `validate less`, `even ranks` or `larger batch`. **Predict** the gain: images per second with this remedy, divided by
-# images per second without it.
+# Naming a limit is only a guess. An experiment can confirm it: if you remove the limit, training becomes faster; if you
+# remove something else, nothing changes. Choose one of the runs A to F, but not the one limited by its computation: it
+# has no remedy here. Choose a remedy, too: `feed`, `exchange less`, `validate less`, `even ranks` or `larger batch`.
+# Write both as strings, such as `case, remedy = "A", "feed"`. **Predict** the gain: images per second with this remedy,
+# divided by images per second without it.
 
 # %% labs={"id": "10.4"}
 ### BEGIN SOLUTION
@@ -211,7 +208,8 @@ check("10.7", parallel)
 # **2.** Read in parallel as before, and also do the work only once, in advance. The order of the stages matters:
 #
 # - `cache`: keep the small images for the next epochs. (The large ones would take up 64 times as much memory.)
-# - `shuffle`: put the individual images into a new order in each epoch, so that the batches change, too.
+# - `shuffle(len(files))`: put the individual images into a new order in each epoch, so that the batches change, too.
+#   Then `batch`, with `drop_remainder=True` as above.
 # - `prefetch`: have a batch ready before the step asks for it.
 
 
@@ -283,6 +281,9 @@ short = ["--images", 96, "--epochs", 2] if quick else []
 
 
 def run(name, script, *options):
+    if name in runs:
+        print(f"{name!r}: kept as measured before. Measure a changed script under a new name.")
+        return
     number = len(runs)
     turns = jobs.Turns(patience=0 if quick else 5)  # seconds, in all, to wait for a quiet machine
     with turns:
@@ -304,10 +305,11 @@ def rung(own, given):
 run("as given", "scripts/slow.py")
 
 # %% [markdown]
-# Now edit `scripts/faster.py` and save it. After each change, add a call such as
-# `run("faster input", "scripts/faster.py")` to the next cell. The check needs at least three runs, including that of
-# the given script. In at least one run, the whole interval must lie at 2 or above, and the accuracy may be at most
-# 0.03 below that of the given script.
+# Now edit `scripts/faster.py` and save it. After each change, add a call with a new name to the next cell, such as
+# `run("faster input", "scripts/faster.py")`. Options follow the script: `run("batch 32", "scripts/faster.py",
+# "--batch_size", 32)`. Then run the cell: it runs only the new call, and keeps what it measured for the others. The
+# check needs at least three runs, including that of the given script. In at least one run, the whole interval must lie
+# at 2 or above, and the accuracy may be at most 0.03 below that of the given script.
 
 # %%
 ### BEGIN SOLUTION

@@ -21,12 +21,12 @@
 # %%
 from labs import costs, devices, jobs, presets, recorded
 from labs.checks import answered, check, outcome, predict
+from labs.lessons import timeline, timelines
 from labs.lessons.nb12 import experiments, pictures
 from labs.measure import breakdown
 from labs.models import counts
 from labs.results import steps as of_steps
-from labs.results import timeline
-from labs.show import plots, tables, timelines, widgets
+from labs.show import plots, tables, widgets
 
 from statistics import mean, median
 

@@ -15,11 +15,11 @@
 #
 # This notebook is **optional**: you hand nothing in, and no other notebook depends on it. What of this course is still
 # true when you train with something else? You train one Keras model on TensorFlow's MirroredStrategy, on Horovod and on
-# JAX, and prove that all three end with the same weights. You find out why one of them does not. Then you write the
-# data-parallel step yourself in JAX, and look at what its compiler makes of it.
+# JAX, and test whether all three end with the same weights. With another loss, one of them does not, and you find out
+# why. Then you write the data-parallel step yourself in JAX, and look at what its compiler makes of it.
 #
 # JAX is not part of the usual set-up. In a terminal, `make jax` installs it, for the CPU only: it downloads about 90 MB
-# and takes up about 360 MB on disk. Then restart the kernel. Without JAX (or without Horovod), the cells that need it
+# and takes up about 400 MB on disk. Then restart the kernel. Without JAX (or without Horovod), the cells that need it
 # say so, and the rest still runs.
 
 # %%
@@ -27,6 +27,8 @@ from labs import devices, jobs, presets
 from labs.checks import answered, check, outcome, predict
 from labs.lessons.nb14 import experiments, pictures
 from labs.show import plots, tables
+
+import numpy as np
 
 plan = presets.choose()
 quick = plan.name == "test"  # for tests, which train on fewer engines
@@ -61,7 +63,8 @@ predict("14.1", difference_expected)
 
 # %% [markdown]
 # Now train: in one process, under MirroredStrategy, on two ranks of Horovod, and on one and two devices of JAX. Each
-# engine trains in three **cases**, of which you need the first one now. This takes one or two minutes.
+# engine trains three variants of the network, called **cases**; you need the first one now. This takes one or two
+# minutes.
 
 # %%
 engines = ["one process", "JAX, 1 device", "JAX, 2 devices"] if quick else experiments.ENGINES
@@ -69,10 +72,10 @@ trained = experiments.trained(engines)
 one = trained["one process"]
 
 # %% [markdown]
-# How different may two trainings be that compute the same? In floating-point numbers, (a + b) + c is not always
-# a + (b + c). So the mean gradient depends on the order in which the images are added up, and each engine has its own
-# order. You can see how much this matters in a single process: it also trained four more times, each time with the
-# images of every batch in another order.
+# How far apart may the weights of two training runs be if both compute the same thing? In floating-point numbers, (a +
+# b) + c is not always a + (b + c). So the mean gradient depends on the order in which the images are added up, and each
+# engine has its own order. You can see how much this matters in a single process: it also trained four more times, each
+# time with the images of every batch in another order.
 #
 # Write a function that takes these weights and returns the **tolerance**. First find the largest difference, without
 # its sign, between a weight in the first row and the same weight in any later row. Other engines also use other libraries
@@ -83,7 +86,7 @@ one = trained["one process"]
 def tolerance(trained):
     """trained: an array of shape (5, weights), a row for each order of the images."""
     ### BEGIN SOLUTION
-    return 10 * abs(trained[1:] - trained[0]).max()
+    return 10 * np.abs(trained[1:] - trained[0]).max()
     ### END SOLUTION
 
 
@@ -108,10 +111,10 @@ if answered("14.2"):
 #
 # ## A difference that is not rounding
 #
-# Now look at the second case. Only the end of the network is different: the last layer has a softmax, and the loss takes
-# its probabilities instead of the scores (in Keras, without `from_logits=True`). The networks of this course are built
-# like this. In both cases, the last layer starts with large weights, so the network begins by being very sure of wrong
-# classes.
+# Now look at the second case. Only the end of the network is different: the last layer has a softmax, and the loss
+# takes its probabilities instead of the scores (in Keras, without `from_logits=True`). The networks of this course are
+# built like this. In the first case and in this one, the last layer starts with large weights, so the network begins by
+# being very sure of wrong classes.
 
 # %%
 tables.show(experiments.table(trained, "softmax"), ("engine", "apart"), {"apart": "largest difference, with a softmax"})
@@ -155,8 +158,8 @@ check("14.3", cause)
 tables.show(experiments.table(trained, "batch_norm"), ("engine", "apart"), {"apart": "largest difference, batch norm."})
 
 # %% [markdown]
-# (On our machine, MirroredStrategy and Horovod differed by 6.1e-02, and JAX on 1 and on 2 devices by 1.7e-05 or less.)
-# Whose mean does the layer use on 2 devices of JAX?
+# (On our machine, the weights of MirroredStrategy and Horovod were 6.1e-02 away from those of one process, and those of
+# JAX on 1 and on 2 devices 1.7e-05 or less.) Whose mean does the layer use on 2 devices of JAX?
 #
 # - **a**: that of all 64 images: the devices exchange it
 # - **b**: each device uses that of its own 32 images
@@ -217,7 +220,9 @@ check("14.4", whose_mean)
 # 4      return jax.tree.map(lambda w, g: w - RATE * g, weights, gradient), value
 # ```
 #
-# For each program, give the line *in which the gradients are exchanged* while the program runs.
+# For each program, give the line *in which the gradients are exchanged* while the program runs. In A, line 3 divides
+# the loss, and after line 4 each replica still has its own `gradients`. DDP sends a bucket as soon as its gradients are
+# ready (notebook 12). In D, look for the line whose result needs the images of both devices.
 
 # %% labs={"id": "14.5"}
 ### BEGIN SOLUTION
@@ -234,8 +239,8 @@ check("14.5", line_in_A, line_in_B, line_in_C, line_in_D)
 #
 # **The mesh.** A `Mesh` gives the devices an order and a name for each axis; here there is one axis, `"data"`. A
 # `NamedSharding(mesh, P("data"))` says that the first axis of an array is divided along `"data"`, and
-# `NamedSharding(mesh, P())` that the array is whole on each device. `jax.device_put(array, sharding)` places it there. It
-# also takes a dict of arrays. Fill in `spread`.
+# `NamedSharding(mesh, P())` that the array is whole on each device. `jax.device_put(array, sharding)` places it there.
+# It also takes a dict of arrays. `Mesh(devices, ("data",))` makes a mesh of the devices. Fill in `spread`.
 
 # %% labs={"id": "14.6"}
 script = "scripts/jax_by_hand.py"
@@ -244,8 +249,9 @@ check("14.6", script, without="jax")
 # %% [markdown]
 # **The step.** `jax.shard_map` runs a function on each device, with this device's part of the arrays: rank by rank, as
 # in Horovod. In the function, `jax.lax.psum(array, "data")` adds up the arrays of all devices along the axis `"data"`:
-# it is the all-reduce, and returns the sum. It takes one array; `jax.tree.map(f, gradient)` calls `f` for each array of a
-# dict. As it stands, each device would update its weights with the gradient of its own share. Complete `on_one_device`.
+# it is the all-reduce, and returns the sum. `mesh.size` is the number of devices. It takes one array; `jax.tree.map(f,
+# gradient)` calls `f` for each array of a dict. As it stands, each device would update its weights with the gradient of
+# its own share. Complete `on_one_device`: the gradient and the loss must both be means over all devices.
 
 # %% labs={"id": "14.7"}
 check("14.7", script, without="jax")
@@ -278,8 +284,8 @@ if there["jax"] and answered("14.6", "14.7"):
 #   batch. The rows lie on different devices, so its gradient is a sum over devices.
 #
 # With `check_vma=False`, as in the script, `shard_map` exchanges only what you write. Without this option, JAX keeps
-# track of what is equal on all devices. It then adds up the gradients of whole weights by itself, and your `psum` would
-# be one too many.
+# track of what is equal on all devices. It then adds up the gradients of weights that are whole on each device by
+# itself, and your `psum` would be one too many.
 #
 # ## A divided state
 #

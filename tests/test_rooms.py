@@ -46,6 +46,17 @@ def standing_twice(root):
     return {name: found for name, found in places.items() if len(found) > 1}
 
 
+def at_two_doors(root):
+    """{name: doors} of what more than one door of labs/ below `root` takes from its room to offer it."""
+    doors = defaultdict(list)
+    for room in rooms(root):
+        for node in ast.parse((room / "__init__.py").read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module.startswith("labs."):
+                for name in node.names:
+                    doors[name.asname or name.name].append(str(room.relative_to(root / "labs")))
+    return {name: found for name, found in doors.items() if len(found) > 1 and name != "*"}
+
+
 @pytest.fixture
 def copy(tmp_path):
     """A course with the real labs/ that a test may change."""
@@ -92,3 +103,13 @@ def test_a_class_name_stands_once():
 def test_a_class_name_that_stands_twice_is_found(copy):
     (copy / "labs/simulate/again.py").write_text("def f():\n    class Recorder:\n        pass\n")
     assert standing_twice(copy) == {"Recorder": ["simulate/again.py", "training/recorder.py"]}
+
+
+def test_what_a_door_offers_stands_at_no_other_door():
+    assert at_two_doors(ROOT) == {}
+
+
+def test_a_name_at_two_doors_is_found(copy):
+    door = copy / "labs/slurm/trial/__init__.py"
+    door.write_text(door.read_text() + "from labs.jobs.anywhere import run\n")
+    assert at_two_doors(copy) == {"run": ["jobs", "slurm/trial"]}

@@ -37,6 +37,7 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_js_files = [("positions.js", {"defer": "defer"})]
 templates_path = ["templates"]
+html_use_index = html_domain_indices = False
 html_show_search_summary = False  # it would fetch pages, which a browser refuses to those of a folder
 html_copy_source = html_show_sourcelink = html_show_copyright = html_show_sphinx = False
 
@@ -129,13 +130,22 @@ def read_notebook(app, name, source):
         for output in cell.get("outputs", ()):
             for kind, text in output.get("data", {}).items():
                 if kind == "text/html":
-                    output["data"][kind] = "".join(text).replace("<table>", f"<table><caption>{heading}</caption>")
+                    output["data"][kind] = _captioned("".join(text), heading)
         if cell["cell_type"] == "markdown":
             text = linked("".join(cell["source"]))
             cell["source"] = (
                 text if number else re.sub(r"(\A# .*\n)", rf"\1\n:::{{note}}\n{NOTE[edition]}\n:::\n", text)
             )
     source[0] = json.dumps(page)
+
+
+def _captioned(text, heading):
+    """HTML in which each table's caption begins with the heading of its section."""
+
+    def caption(found):
+        return f"{found[1]}<caption>{': '.join(filter(None, (heading, found[2])))}</caption>"
+
+    return re.sub(r"(<table[^>]*>)(?:<caption[^>]*>(.*?)</caption>)?", caption, text)
 
 
 # ---- docstrings of the code ---------------------------------------------------------------------------
@@ -187,6 +197,14 @@ def captions(app, tree, name):
             table.insert(0, nodes.title("", heading[0].astext()))
 
 
+def tables(app, page, template, context, tree):
+    """The heads of Markdown's tables are those of their columns, and names of code may break within them."""
+    body = re.sub(r'<th (?=class="head)', '<th scope="col" ', context.get("body") or "")
+    context["body"] = re.sub(
+        r'(?<=<span class="pre">)[^<]+', lambda found: re.sub(r"([._/(=])(?=\w)", r"\1<wbr>", found[0]), body
+    )
+
+
 def learning_resource(app, name, template, context, tree):
     """What catalogues of teaching material read (schema.org/LearningResource)."""
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
@@ -215,5 +233,6 @@ def setup(app):
     app.connect("autodoc-process-docstring", as_rest)
     app.connect("autodoc-skip-member", of_the_room)
     app.connect("doctree-resolved", captions)
+    app.connect("html-page-context", tables)
     app.connect("html-page-context", learning_resource)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -76,7 +76,8 @@ def blank(source: str, name: str = "source") -> str:
 
     A region becomes `target = ...` for every name that it assigns (also inside its with, if and try blocks,
     since later cells use those names), in order and once; a function or class keeps signature and docstring;
-    imports and loops leave nothing; where nothing is left, a bare `...` stands. Lines GIVEN stand in its place.
+    imports and loops leave nothing; a `return` at the end stays, as `return ...`; where nothing is left, a bare `...`
+    stands. Lines GIVEN stand in its place.
     Raises BuildError with `name` and line for wrong markers and for text that is not valid Python.
     """
     lines = source.split("\n")
@@ -131,7 +132,8 @@ def _render(statements: list[ast.stmt], indent: str, lines: list[str]) -> list[s
             continue
         for target, annotation in _assigned(node):
             shown.setdefault(target, [f"{indent}{target}{annotation} = {YOUR_CODE}"])
-    return [line for each in shown.values() for line in each] or [indent + YOUR_CODE]
+    ends = [f"{indent}return {YOUR_CODE}"] if shown and isinstance(statements[-1], ast.Return) else []
+    return [line for each in shown.values() for line in each] + ends or [indent + YOUR_CODE]
 
 
 def first_line(node: ast.stmt) -> int:

@@ -27,7 +27,7 @@ EDITIONS = ("students", "instructors")
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _ASKS = {"check", "predict", "outcome", "reflect", "answered"}  # what a call of these shows is for who has answered
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
-_TAG = re.compile(r"<(?:br|/p|/tr|/td|/th|/li)[^>]*>")
+_TAG = re.compile(r"<(?:br|/p|/tr|/td|/th|/caption|/li)[^>]*>")
 _PREDICT = "Predict first, then open this: what a run of the solutions showed"
 
 

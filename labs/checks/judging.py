@@ -124,7 +124,7 @@ def decided(judged):
     return judged
 
 
-def judge(id, *answers):
+def judge(id: str, *answers) -> tuple[str, str]:
     """(state, text) of an answer, without showing or keeping it; state: right, wrong or open. Raises TaskError."""
     item, judge = tasks.task(id), judge_of(id)
 
@@ -241,7 +241,7 @@ class Judgement:
         pass
 
 
-def check(id, *answers, without=None):
+def check(id: str, *answers, without: str | None = None) -> Judgement:
     """Check an answer, show the result, and keep it. Returns a Judgement: true only if the answer is right.
 
     without: what this answer needs and a machine may lack (a word of CAN_BE_MISSING). In strict mode it is the only
@@ -261,7 +261,7 @@ def check(id, *answers, without=None):
     return Judgement(state)
 
 
-def answered(*ids):
+def answered(*ids: str) -> bool:
     """True if each of these was checked in this kernel and is right, or cannot be judged on this machine; else one
     line says what the cell waits for. Raises TaskError for an unknown id."""
     if missing := [tasks.task(id).id for id in ids if not RIGHT.get(id)]:

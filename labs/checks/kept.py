@@ -52,7 +52,7 @@ def read_progress():
     return found
 
 
-def read(path):
+def read(path: str | Path) -> tuple[dict[str, dict], str | None, bytes | None]:
     """({id: item}, None, bytes) of the progress.json at `path`; ({}, None, None) where there is none.
 
     A damaged one gives what can be recovered, and what is wrong in place of None. Raises OSError.
@@ -64,7 +64,7 @@ def read(path):
     return *_items(data), data
 
 
-def _items(data):
+def _items(data: bytes) -> tuple[dict[str, dict], str | None]:
     text = data.decode("utf-8-sig", errors="replace")
     try:
         data.decode()
@@ -199,7 +199,7 @@ def shown(value, text=repr):
         return f"<{type(value).__name__} that cannot be shown>"
 
 
-def answers(notebook):
+def answers(notebook: str | Path) -> dict[str, str | None]:
     """{id: text} of the written answers in a notebook file; text is None where nothing was written yet, or no word.
 
     A file that is not a notebook gives {} and a printed warning.
@@ -222,7 +222,7 @@ def written(text):
     return text.partition("\n**A good answer holds**")[0].strip()
 
 
-def progress(folder="."):
+def progress(folder: str | Path = ".") -> list[dict]:
     """All tasks in order with their state, as rows {id, title, notebook, kind, points, state}.
 
     kind: check (a choice is one), prediction or answer. No judge is imported.

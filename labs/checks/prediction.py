@@ -13,7 +13,7 @@ import numpy as np
 from labs.checks import judging, kept, tasks
 
 
-def predict(id, value):
+def predict(id: str, value) -> None:
     """Keep a prediction before you run anything. One that is blank, or cannot be, is asked for again.
 
     Raises TaskError for an unknown id, and NotRight in strict mode for a prediction that is not kept.
@@ -42,7 +42,7 @@ def predict(id, value):
     judging.show(id, state, f"{item.title}: {kept.shown(value, str)}. Kept; now find out.")
 
 
-def outcome(id, found, interval=None, *, how="measured"):
+def outcome(id: str, found, interval: tuple[float, float] | None = None, *, how: str = "measured") -> None:
     """Show what came of a prediction beside it, and keep both.
 
     found: the number, word or list that `predict` asked for; None as long as it is not known. interval: (low, high).
@@ -67,7 +67,7 @@ def outcome(id, found, interval=None, *, how="measured"):
     judging.show(id, "predicted", f"{text}.")
 
 
-def predictions():
+def predictions() -> list[dict]:
     """The predictions of the course in order: rows {id, title, notebook, said, outcome, interval, ratios, right}.
 
     said, outcome: a number, word or list, or None. ratios: outcome / prediction of each number, inf where only the

@@ -6,7 +6,7 @@ from pathlib import Path
 from labs.checks import judging, kept, tasks
 
 
-def reflect(id):
+def reflect(id: str) -> None:
     """Show what a good answer to the written task `id` holds, as soon as the saved notebook holds an answer.
 
     Ticks are kept in progress.json, each at once, and are there when the cell is run again. Nothing is shown where the

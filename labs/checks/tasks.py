@@ -223,6 +223,6 @@ def find(id):
     raise TaskError(f"There is no task {id!r}. The tasks are: {', '.join(ids)}.")
 
 
-def task(id):
+def task(id: str) -> Task:
     """The item with this id. Raises TaskError with the ids that exist."""
     return find(id)[1]

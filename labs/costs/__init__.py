@@ -21,8 +21,8 @@ command        `labs predict`
 """
 
 from labs.costs.fit import fit
-from labs.costs.machine import MachineError, load
+from labs.costs.machine import MachineError, load_machine
 from labs.costs.parameter import CostError, Parameter
-from labs.costs.predict import predict, predict_from_fit
+from labs.costs.predict import predict_from_fit, predict_from_machine
 
-__all__ = ["CostError", "MachineError", "Parameter", "fit", "load", "predict", "predict_from_fit"]
+__all__ = ["CostError", "MachineError", "Parameter", "fit", "load_machine", "predict_from_fit", "predict_from_machine"]

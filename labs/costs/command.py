@@ -9,10 +9,10 @@ from labs import files
 from labs.costs.anchor import SIZES
 from labs.costs.communication import BACKWARD
 from labs.costs.fit import fit
-from labs.costs.machine import load
+from labs.costs.machine import load_machine
 from labs.costs.observe import input_seconds, observations_of
 from labs.costs.parameter import CostError, Parameter
-from labs.costs.predict import predict, predict_from_fit
+from labs.costs.predict import predict_from_fit, predict_from_machine
 from labs.models import counts
 from labs.printed import as_json, printable, several
 
@@ -34,7 +34,7 @@ def predict_command(args):
         raise CostError("--benchmark needs --records: it says how long messages take, not how long a step computes.")
     if args.one_worker is not None and not 0 < args.one_worker < 1e12:
         raise CostError(f"--one_worker is {args.one_worker:g}: give images/s of one worker, above 0.")
-    machine, given = load(args.machine) if args.machine else None, args.local_batch
+    machine, given = load_machine(args.machine) if args.machine else None, args.local_batch
     settings = {
         "accumulation": args.accumulation,
         "images": args.images,
@@ -47,7 +47,7 @@ def predict_command(args):
         size = args.image_size or SIZES.get(args.model, 224)
         network, local_batch = counts.of(args.model, size, args.classes), 64 if given is None else given
         settings |= {"precision": args.precision, "image_size": size, "rate": args.one_worker}
-        return predict(args.model, network, machine, args.workers, local_batch, **settings)
+        return predict_from_machine(args.model, network, machine, args.workers, local_batch, **settings)
     if args.one_worker:
         raise CostError("--one_worker and --records both say what one worker does: give one of them.")
     unread = f"{args.benchmark}: cannot be read as JSON of `labs allreduce --json`"

@@ -97,7 +97,7 @@ class Fit:
         return {name: parameter for name, parameter in found.items() if parameter}
 
 
-def fit(observations, facts_of=None, benchmark=None):
+def fit(observations: list, facts_of=None, benchmark: dict | None = None) -> Fit:
     """Fit of runs (labs.costs.observe.Observation) of one kind of hardware.
 
     facts_of(model, image_size, classes): default labs.models.counts.of. benchmark: the result of

@@ -73,7 +73,7 @@ def _line(level, slope, centre, reach):
     return found, Parameter(max(0.0, fixed), "s", far, "level - slope x centre")
 
 
-def _one_batch(batch, seconds, resolution, spread):
+def _one_batch(local_batch, seconds, resolution, spread):
     value, span = float(np.mean(seconds)), None
     if len(seconds) > 1:
         span = intervals.mean(seconds, resolution).interval
@@ -82,14 +82,14 @@ def _one_batch(batch, seconds, resolution, spread):
         reach, half = math.exp(intervals.t_quantile(CHOSEN.repeat_degrees) * error), resolution / 2
         least = max(0.0, value / reach - half), value * reach + half
         span = (min(least[0], span[0]), max(least[1], span[1])) if span else least
-    slope = value / batch
+    slope = value / local_batch
     text = "step / batch: as if nothing of the step were fixed"
     found = FittedLine(
-        Parameter(value, "s", span, f"mean step at batch {batch:g}"),
+        Parameter(value, "s", span, f"mean step at batch {local_batch:g}"),
         Parameter(slope, "s/image", (ONE_BATCH * slope, slope), text),
-        batch,
+        local_batch,
     )
-    return found, None, [note("one_batch", batch=batch, fixed=1 - ONE_BATCH)]
+    return found, None, [note("one_batch", local_batch=local_batch, fixed=1 - ONE_BATCH)]
 
 
 def through_origin(x, y, weights):

@@ -222,7 +222,7 @@ def names():
     return sorted(path.stem for path in HERE.glob("*.toml") if path.stem != "template")
 
 
-def load(machine):
+def load_machine(machine: str | Path) -> Machine:
     """The Machine of a file, by path, or by the name of one that comes with the kit. Raises MachineError."""
     path = Path(machine)
     if not path.suffix and not path.is_file() and (HERE / f"{path.name}.toml").is_file():

@@ -146,7 +146,9 @@ def with_intervals(model, workers, local_batch, accumulation=1, images=None):
     return found
 
 
-def predict(model, facts, machine, workers, local_batch, *, precision="float32", image_size=224, rate=None, **asked):
+def predict_from_machine(
+    model: str, facts, machine, workers, local_batch, *, precision="float32", image_size=224, rate=None, **asked
+) -> Prediction:
     """Prediction of a training of network `model`, from its facts and a machine's data alone: nothing is trained.
 
     facts: of labs.models.counts, for this image size; machine: Machine; local_batch: images per worker and pass;
@@ -163,14 +165,14 @@ def predict(model, facts, machine, workers, local_batch, *, precision="float32",
     return _predicted(model, line, facts, machine, parameters, ask, notes, about, Asked(**asked))
 
 
-def predict_from_fit(fitted, model, workers, local_batch, *, facts=None, machine=None, **asked):
+def predict_from_fit(fitted, model: str, workers, local_batch, *, facts=None, machine=None, **asked) -> Prediction:
     """Prediction from a Fit (labs.costs.fit): a key of it or the name of a network.
 
     facts: needed for a network that was not fitted; its computation is then that of the closest fitted one, times the
     ratio of multiply-adds. machine: its nodes and network instead of the fitted communication; the computation stays
     that of the fitted hardware, the host's input that of the machine. asked: see Asked. Says in notes where it
     leaves what was fitted; there intervals are wider, by one model error for each doubling of the workers. Raises as
-    `predict`.
+    `predict_from_machine`.
     """
     workers, local_batch = whole("workers", workers), number("local_batch", local_batch, above=True)
     network = fitted.network(model, facts)
@@ -221,7 +223,7 @@ def _predicted(name, line, facts, machine, parameters, ask, notes, about, asked)
     notes.insert(0, assumed)
     if memory and memory.interval[0] < local_batch:
         how = "does not fit" if local_batch > memory.interval[1] else "may not fit"
-        notes.append(note("memory", batch=local_batch, how=how, images=memory.value))
+        notes.append(note("memory", local_batch=local_batch, how=how, images=memory.value))
     quantities = with_intervals(cost, *ask, passes, asked.images) | {"largest_batch": memory}
     notes, about = tuple(dict.fromkeys(filter(None, notes))), about | {"accumulation": passes, "input": told}
     if asked.images is not None:
@@ -262,8 +264,8 @@ def _extrapolations(fitted, network, workers, local_batch, machine):
     measured = fitted.workers
     if not min(network.batches) <= local_batch <= max(network.batches):
         side = "larger than all" if local_batch > max(network.batches) else "smaller than all"
-        fitted_ones = ", ".join(f"{batch:g}" for batch in network.batches)
-        yield note("batch", batch=local_batch, side=side, fitted=fitted_ones)
+        fitted_ones = ", ".join(f"{each:g}" for each in network.batches)
+        yield note("batch", local_batch=local_batch, side=side, fitted=fitted_ones)
     if workers > FAR * measured:
         yield note("far", workers=workers, far=FAR, measured=measured)
     elif workers > measured and not machine:

@@ -9,6 +9,6 @@ question    versions and the ends of the last logs in one text, without names an
 """
 
 from labs.course.question import question
-from labs.course.release import CourseError, filled_in, find
+from labs.course.release import CourseError, filled_in, find_course
 from labs.course.reset import fresh_files, reset
 from labs.course.update import update

@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 from labs import files
-from labs.course.release import CourseError, find, stamp_of
+from labs.course.release import CourseError, find_course, stamp_of
 from labs.printed import grouped
 
 RUNS, END = 5, 16 * 1024  # the last runs, and bytes of the end of each of their files
@@ -28,7 +28,7 @@ _PART = r"[^\s/:\"',;()<>|]"  # a character of a path's part, where paths end in
 _HOSTS = re.compile(rf"({'|'.join(_NAMES['before_hosts'])})(?:[\w.,:-]|\[[\d,-]+\])+(?<=[\w\]])", re.MULTILINE)
 
 
-def question(path=None, start="."):
+def question(path: str | Path | None = None, start: str | Path = ".") -> Path:
     """Write the text to `path` (default: labs-question.txt, or the next free name); returns its path.
 
     Raises CourseError for a path that is taken.
@@ -46,7 +46,7 @@ def text(start="."):
     """The text. It has at most RUNS * 3 * END bytes and what doctor and the versions take."""
     folder, stamp = Path(start).resolve(), "no release"
     with suppress(CourseError):
-        folder = find(start)
+        folder = find_course(start)
         stamp = str(stamp_of(folder))
     parts = ["Versions\n" + "\n".join(_versions(stamp)), "labs doctor\n" + _doctor()]
     logs = [f"{log.name}\n{_end(log)}" for log in _last_runs(folder)]

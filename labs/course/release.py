@@ -67,7 +67,7 @@ class Release:
     files: dict[str, bytes]
 
 
-def filled_in(name):
+def filled_in(name: str) -> bool:
     """Is this path one of those that students fill in: a notebook, a training script, a site's batch script?"""
     return _FILLED_IN.fullmatch(name) is not None
 
@@ -85,7 +85,7 @@ def stamped(version, date, contents):
     return {FRESH + name: contents[name] for name in sums if filled_in(name)} | {STAMP: text.encode()}
 
 
-def find(start="."):
+def find_course(start: str | Path = ".") -> Path:
     """The course's top folder: from `start` upwards the first that a release, or the authors' sources, made.
 
     Raises CourseError where there is none.

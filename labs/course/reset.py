@@ -11,13 +11,13 @@ from labs.course import aside, release
 from labs.course.release import CourseError
 
 
-def fresh_files(root):
+def fresh_files(root: Path) -> dict:
     """{path: function that gives its fresh bytes} of all that students fill in, in a course made by a release."""
     names = sorted(filter(release.filled_in, release.stamp_of(root).files))
     return {name: lambda name=name: release.fresh_copy(root, name) for name in names}
 
 
-def reset(root, names, fresh, progress=False):
+def reset(root: Path, names: list[str], fresh: dict, progress: bool = False) -> list[str]:
     """Make files fresh again, the old ones kept aside; returns what was done, as lines.
 
     names: such as 05, scripts/ResNet50.py, slurm/local/ResNet50.sh, or paths from where you are

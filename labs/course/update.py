@@ -23,7 +23,7 @@ _PACKAGES = {"pyproject.toml", "uv.lock", ".python-version"}
 _NEXT = f"{FOLDER}/next"
 
 
-def update(root, source, older=False, dry_run=False):
+def update(root: Path, source: str | Path, older: bool = False, dry_run: bool = False) -> list[str]:
     """Bring the course at `root` to the release in `source`, a zip or a folder; returns what changed, as lines.
 
     Raises CourseError, before anything is written: no release, damaged, not to be trusted, older than the course (but

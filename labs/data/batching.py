@@ -10,10 +10,10 @@ import itertools
 import numpy as np
 
 from labs import compat
-from labs.data.dataset import DataError, whole
+from labs.data.dataset import DataError, Dataset, whole
 
 
-def check_batch(n_images, global_batch, workers=1):
+def check_batch(n_images: int, global_batch: int, workers: int = 1) -> None:
     """Raise DataError unless batches divide into equal shares, one for each worker, and the images fill one."""
     batch, workers = whole("global_batch", global_batch), whole("workers", workers)
     local, rest = divmod(batch, workers)
@@ -28,7 +28,7 @@ def check_batch(n_images, global_batch, workers=1):
         raise DataError(f"global_batch {batch} is more than the {n_images} images: no step. Use a smaller batch.")
 
 
-def order(dataset, global_batch, *, seed=0, first=0):
+def order(dataset: Dataset, global_batch: int, *, seed: int = 0, first: int = 0):
     """A tf.data.Dataset of sample numbers (int64 scalars, 0 to N-1); one pass is one epoch.
 
     Pass k = 0, 1, ... has the order numpy.random.default_rng([seed, k]).permutation(N): a new one in each epoch, and
@@ -52,7 +52,7 @@ def order(dataset, global_batch, *, seed=0, first=0):
     return flat.with_options(_options())
 
 
-def batches(dataset, numbers, batch):
+def batches(dataset: Dataset, numbers, batch: int):
     """A tf.data.Dataset of (images uint8 (B, H, W, 3), labels int64 (B,)): the samples with these numbers, in order.
 
     numbers: tf.data.Dataset of sample numbers, such as `order(...)` or a shard of it; batch: B, images per step of
@@ -77,7 +77,7 @@ def _options():
     return options
 
 
-def pipeline(dataset, global_batch, *, workers=1, seed=0):
+def pipeline(dataset: Dataset, global_batch: int, *, workers: int = 1, seed: int = 0):
     """The batches of one process that feeds all `workers`: `batches` of `order` (see there), one pass is one epoch.
 
     The images are the same whatever `workers` is, which is only checked. Raises DataError: see `check_batch`.

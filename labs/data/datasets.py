@@ -8,7 +8,7 @@ from labs.data import cifar10
 from labs.data.dataset import DataError, Dataset, whole
 
 
-def load(name="digits", *, images=None, seed=0, split="train"):
+def load(name: str = "digits", *, images: int | None = None, seed: int = 0, split: str = "train") -> Dataset:
     """Load a dataset by name; nothing is ever downloaded.
 
     name: "digits" (1797 real images from scikit-learn, upsampled to 32x32), "cifar10" (50,000 images from $LABS_DATA or
@@ -36,7 +36,7 @@ def load(name="digits", *, images=None, seed=0, split="train"):
     return Dataset(dataset.name, dataset.images[chosen], dataset.labels[chosen], dataset.classes)
 
 
-def balanced(labels, n, seed=0):
+def balanced(labels: np.ndarray, n: int, seed: int = 0) -> np.ndarray:
     """Sorted indices (n,) of a random subset with equal counts per class, as far as the classes allow."""
     if n > len(labels):
         raise DataError(f"images={n} is more than the {len(labels)} there are: no subset. Ask for fewer.")

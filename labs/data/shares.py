@@ -80,18 +80,18 @@ def expected_unseen(workers):
     return (1 - 1 / workers) ** workers
 
 
-def class_counts(shares, labels, batch, classes):
+def class_counts(shares, labels, local_batch, classes):
     """Samples of each class in each batch of each worker: int array (workers, batches, classes).
 
-    shares: list of arrays of sample numbers; labels: (N,) class of each sample; batch: samples per step and worker. A
-    last, smaller batch counts; a worker with fewer batches than another has zeros there.
+    shares: list of arrays of sample numbers; labels: (N,) class of each sample; local_batch: samples per step and
+    worker. A last, smaller batch counts; a worker with fewer batches than another has zeros there.
     """
     labels = np.asarray(labels)
-    most = max((-(-len(share) // batch) for share in shares), default=0)
+    most = max((-(-len(share) // local_batch) for share in shares), default=0)
     counts = np.zeros((len(shares), most, classes), np.int64)
     for worker, share in enumerate(shares):
         rows = labels[np.asarray(share, np.int64)]
-        np.add.at(counts[worker], (np.arange(len(rows)) // batch, rows), 1)
+        np.add.at(counts[worker], (np.arange(len(rows)) // local_batch, rows), 1)
     return counts
 
 

@@ -73,7 +73,7 @@ class Talk:
         def go():
             try:
                 with os.fdopen(inside, "rb") as stdin:
-                    done = sandbox.run(argv, stdin=stdin, heard=self._heard.put, **options)
+                    done = sandbox.run_walled(argv, stdin=stdin, heard=self._heard.put, **options)
                 self._ended = f"the notebook's process ended (status {done.status})"
                 if done.ended:
                     self._ended = f"the notebook was stopped at its limit of {done.ended}"
@@ -129,7 +129,7 @@ def judged(submission, root, notebook, seed):
     """
     if f"notebooks/{notebook}.ipynb" not in submission.contents:
         return dict.fromkeys(reference.asked(root, notebook), CheckResult("open", "outside", NOT_HANDED_IN)), []
-    if missing := sandbox.missing():
+    if missing := sandbox.sandbox_missing():
         return unjudged(submission, root, notebook, missing), []
     found, told, stopped = {}, [], ""
     try:

@@ -133,10 +133,12 @@ def page(found, texts):
     """
     parts = []
     for what, one, other, both, share in found:
+        heads = "".join(f'<th scope="col">submission {number}</th>' for number in (one, other))
         cells = "".join(f"<td>{_marked(what, texts[number][what], both)}</td>" for number in (one, other))
         heading = f"{escape(printable(what))}: submissions {one} and {other}, {share:.0%} of the shorter text's own"
-        parts.append(f"<h2>{heading}</h2><table><tr>{cells}</tr></table>")
+        parts.append(f"<table><caption>{heading}</caption><tr>{heads}</tr><tr>{cells}</tr></table>")
     style = "table {table-layout: fixed; width: 100%} td {vertical-align: top} pre {white-space: pre-wrap}"
+    style += " caption {font-size: 1.3em; font-weight: bold; margin: 1em}"
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>What is alike</title><style>{style}</style>'
     return f"{head}<h1>What is alike</h1>{''.join(parts) or '<p>No two scripts or answers are.</p>'}</html>"
 

@@ -134,7 +134,8 @@ def mark(out, number, rubric, id=None, share=None, comments=(), without=()):
     comments = [fit_to_read(out, number, each) for each in comments]
     with _changing(out, number) as kept:
         shares = kept.items if id in rubric.items else kept.checks
-        shares.pop(id, None), kept.stamps.pop(id, None)
+        shares.pop(id, None)
+        kept.stamps.pop(id, None)
         if share is not None:
             answer = _answer(out, number, rubric.items[id][0]) if id in rubric.items else None
             shares[id], kept.stamps[id] = share, DecidedBy(**_now(answer=answer))

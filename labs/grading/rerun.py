@@ -60,7 +60,7 @@ def rerun(out, number, task, root=".", report=print):
     root: of the course, whose scripts the student's is held against; report: called with a line for each epoch.
     Raises UseError: no such submission or task, no runs of it whose script was handed in, no sandbox.
     """
-    if missing := sandbox.missing():
+    if missing := sandbox.sandbox_missing():
         raise UseError(f"Nothing of the students' is run, since there is no sandbox: {missing}.")
     path, item = collect.submission(out, number), item_of(task)
     with handed.opened(number, path) as submission, tempfile.TemporaryDirectory(prefix="labs-rerun-") as folder:
@@ -172,7 +172,7 @@ def _train(submission, sample, folder, report):
     words = [sys.executable, "-c", TURNS, json.dumps(jobs)]
     clock = _Clock(len(sample) * EPOCHS * REPEATS, report)
     around = {"read_only": sandbox.interpreter(), "env": environment, "limits": LIMITS}
-    done = sandbox.run(words, files=given, heard=clock.heard, **around)
+    done = sandbox.run_walled(words, files=given, heard=clock.heard, **around)
     clock.told(None)
     for name, content in done.files.items():
         if name.startswith("runs/"):

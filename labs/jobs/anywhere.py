@@ -10,18 +10,20 @@ from pathlib import Path
 
 from labs import blanks
 from labs.jobs import batch, launch, slurm
-from labs.jobs.job import JobError, check_name
+from labs.jobs.job import Job, JobError, check_name
 from labs.jobs.local import not_done, start_here
 
 STARTUP = Path(__file__).parent / "startup"  # what Python does first in each process of a job
 
 
-def folder():
+def folder() -> Path:
     """Folder of the runs: $LABS_RUNS, or `runs` beside the notebook."""
     return Path(os.environ.get("LABS_RUNS", "runs"))
 
 
-def start(script, *arguments, name=None, runs=None, env=None, ranks=None, launcher=None, site=None):
+def start(
+    script: str | Path, *arguments, name=None, runs=None, env: dict | None = None, ranks=None, launcher=None, site=None
+) -> Job:
     """Start `python SCRIPT ARGUMENTS`, or a batch script, as a job and return at once.
 
     script: path of a Python file, or "-m" (then the first argument is a module)
@@ -69,7 +71,7 @@ def start(script, *arguments, name=None, runs=None, env=None, ranks=None, launch
     return start_here(name, runs / name, command, environment)
 
 
-def find(job, runs=None):
+def find(job: str | int, runs: str | Path | None = None) -> Job:
     """A job of SLURM's that was submitted before, also by another process: by its number, or the newest of a name.
 
     runs: where its files are, if SLURM has forgotten it. Returns what `start` returned. Raises JobError: none found.
@@ -77,7 +79,7 @@ def find(job, runs=None):
     return slurm.find(str(job), Path(runs) if runs is not None else folder())
 
 
-def run(script, *arguments, timeout=None, show=True, **options):
+def run(script: str | Path, *arguments, timeout: float | None = None, show: bool = True, **options) -> Job:
     """start(script, *arguments, **options), follow it to the end, and say how it ended. Returns the Job."""
     job = start(script, *arguments, **options).wait(timeout, show)
     if show or job.state != "finished":

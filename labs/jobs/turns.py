@@ -66,7 +66,7 @@ def _patience():
     raise JobError(f"LABS_PATIENCE={said!r} is not a number of seconds: set it to 0 or more, or unset it.")
 
 
-def orders(seed, count):
+def orders(seed: int, count: int):
     """The order of `count` trainings in each round, without end: lists of their numbers, drawn independently.
 
     Simulated studies (tests/results/test_drift.py) chose pure chance over orders that are balanced within some rounds:

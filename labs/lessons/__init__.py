@@ -1,4 +1,4 @@
-"""What belongs to one notebook only, a folder each.
+"""What belongs to notebooks only: a folder for each, and modules that several share.
 
     nbNN/tasks.toml     its title, minutes, and items in order: checks, choices, predictions, written answers (format:
                         labs.checks.tasks)
@@ -6,6 +6,8 @@
     nbNN/pictures.py    its pictures, where it has any of its own
     drawing             what these share
     asked               the question that a measured speedup raises
+    compare             two scripts, or the loss of several runs, side by side: 07 and 08
+    timeline            Horovod's timeline in numbers, timelines its pictures: 07 and 12
 
 A lesson is this folder, its text solutions/NN_name.py, and its right and wrong answers tests/lessons/nbNN.py: to add
 one, copy these three. No other code names it; the table of the README lists it for readers. Notebook 00 draws all.

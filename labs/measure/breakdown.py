@@ -65,7 +65,7 @@ def measure(
     gradient_bytes, image_size, classes, machine, versions, notes.
     Raises BreakdownError, models.ModelError, or labs.jobs.launch.LaunchError for ranks that cannot be started.
     """
-    models.check(model, image_size)
+    models.check_size(model, image_size)
     if strategy not in ("horovod", "mirrored"):
         raise BreakdownError(f"Strategy {strategy!r}: a breakdown knows horovod and mirrored.")
     wanted = [(ranks, 2, "ranks"), (rounds, 2, "rounds"), (steps, 1, "steps")]
@@ -186,14 +186,14 @@ def observations(found):
     known = {key: found[key] for key in ("model", "image_size", "classes")}
     known |= {"hardware": devices.hardware(found["machine"]), "precision": "float32", "fed": False}
     known |= {"input": input_seconds(found) if found["pipeline_seconds"] else ()}
-    for batch, kinds in found["seconds"].items():
+    for local_batch, kinds in found["seconds"].items():
         for kind, workers in (("alone", 1), ("exchange", found["ranks"])):
             rounds = [kinds[kind][n] for n in _counted(found)[0]]
             singles = [step / fmean(round_) for round_ in rounds for step in round_]
             made.append(
                 Observation(
                     workers=workers,
-                    local_batch=float(batch),
+                    local_batch=float(local_batch),
                     seconds=tuple(map(fmean, rounds)),
                     spread=pstdev(singles) if len(singles) > 3 else None,
                     steps=len(rounds[0]),

@@ -61,7 +61,7 @@ def search(
     (smallest that does not, or None), trials [{batch, fits, seconds, files}], evidence {file,
     line_number, line} of the out-of-memory line, or None. It is kept as <runs>/<name>.maxbatch.json.
     """
-    models.check(model, image_size)
+    models.check_size(model, image_size)
     if start < 1 or limit < start or bisect < 0:
         raise BatchError(
             f"A search from batch {start} to {limit} with {bisect} bisections cannot run: start with "
@@ -93,9 +93,9 @@ def _attempt(result, batches, name, runs, show):
     result["device"] = said.get("Device")
     result["memory"] = int(said["Memory"]) if "Memory" in said else result["memory"]
     tried, where = {}, {"out": str(job.out), "err": str(job.err)}
-    for batch, outcome, seconds in _TRIAL.findall(text):
+    for local_batch, outcome, seconds in _TRIAL.findall(text):
         fits, seconds = outcome.startswith("fits"), float(seconds) if seconds else None
-        tried[int(batch)] = {"batch": int(batch), "fits": fits, "seconds": seconds, **where}
+        tried[int(local_batch)] = {"batch": int(local_batch), "fits": fits, "seconds": seconds, **where}
     if not tried or job.state == "stopped":
         raise SearchError(f"The search gave no result. {job.explain()}")
     result["trials"] += tried.values()
@@ -146,8 +146,8 @@ def _trials(model, image_size, memory, batches):
     network = models.build(model, image_size, classes=10)
     step = compiled(network, keras.optimizers.SGD(0.01))
 
-    def train(batch):
-        return float(step(tf.zeros((batch, 32, 32, 3), tf.uint8), tf.zeros(batch, tf.int64)))
+    def train(local_batch):
+        return float(step(tf.zeros((local_batch, 32, 32, 3), tf.uint8), tf.zeros(local_batch, tf.int64)))
 
     print(f"Model {model} 1 workers", flush=True)
     train(1)
@@ -164,17 +164,17 @@ def _trials(model, image_size, memory, batches):
         print("Device: CPU under a memory budget")
     if memory:
         print(f"Memory: {memory} bytes")
-    for batch in batches:
-        print(f"Trial batch {batch}: starts", flush=True)
+    for local_batch in batches:
+        print(f"Trial batch {local_batch}: starts", flush=True)
         begin = time.perf_counter()
         try:
-            train(batch)
+            train(local_batch)
         except (tf.errors.ResourceExhaustedError, MemoryError):
             traceback.print_exc()
             sys.stderr.flush()
-            print(f"Trial batch {batch}: out of memory", flush=True)
+            print(f"Trial batch {local_batch}: out of memory", flush=True)
             os._exit(0)  # tearing TensorFlow down needs memory that is not there
-        print(f"Trial batch {batch}: fits in {time.perf_counter() - begin:.5f} s", flush=True)
+        print(f"Trial batch {local_batch}: fits in {time.perf_counter() - begin:.5f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -153,7 +153,7 @@ def check(plan, names, counts, strategy, seed, launchers):
     names, counts: of the networks and numbers of workers; launchers: {number of ranks: launcher} with Horovod.
     """
     for name in names:
-        networks.check(name, plan.image_size)
+        networks.check_size(name, plan.image_size)
     sizes = [(plan.repeats, "repeats"), (plan.epochs, "epochs"), (plan.local_batch, "batch")]
     sizes += [(plan.images, "images")] if plan.images is not None else []
     for value, what in [*sizes, (plan.image_size, "pixels per side"), *((count, "workers") for count in counts)]:

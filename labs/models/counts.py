@@ -203,7 +203,7 @@ def _kept(layer, inputs, outputs):
     return kept | ({("inside", outputs[0][0]): inside} if inside else {})
 
 
-def memory(model, batch, optimizer_slots=0):
+def memory(model, batch: int, optimizer_slots: int = 0) -> dict[str, int]:
     """Memory of one training step in float32 by part, in bytes: weights, gradients, optimizer, activations.
 
     weights: all variables; gradients: one value per trainable weight; optimizer: `optimizer_slots`

@@ -10,7 +10,7 @@ class ModelError(UseError):
     """The network asked for does not exist or cannot be built."""
 
 
-def preprocessing(image_size):
+def preprocessing(image_size: int):
     """First layers of every network here: uint8 images (N x H x W x 3) to floats in [-1, 1], N x S x S x 3.
 
     They stand in the model, not in the input pipeline: so small uint8 images travel to the worker, and
@@ -38,7 +38,7 @@ def small_cnn(image_size, classes):
     return model
 
 
-def check(name, image_size):
+def check_size(name: str, image_size: int) -> None:
     """Raise ModelError if there is no network `name` for images of image_size x image_size pixels."""
     if name not in NAMES:
         raise ModelError(f"Unknown model {name!r}: this course trains {', '.join(NAMES)}. Check the spelling.")
@@ -50,12 +50,12 @@ def check(name, image_size):
         )
 
 
-def network(name, image_size, classes):
+def network(name: str, image_size: int, classes: int):
     """Untrained network `name` (one of NAMES) for images of image_size x image_size x 3 and `classes` classes.
 
-    Raises ModelError: see `check`.
+    Raises ModelError: see `check_size`.
     """
-    check(name, image_size)
+    check_size(name, image_size)
     if name == "SmallCNN":
         return small_cnn(image_size, classes)
     import keras
@@ -64,7 +64,7 @@ def network(name, image_size, classes):
     return build(include_top=True, weights=None, input_shape=(image_size, image_size, 3), classes=classes)
 
 
-def build(name, image_size, classes):
+def build(name: str, image_size: int, classes: int):
     """preprocessing + network as one model: uint8 images in, class probabilities (N x classes) out."""
     import keras
 

@@ -32,7 +32,7 @@ def laptop_two_networks_horovod():
 
 
 def horovod_timeline():
-    """Timeline (see labs.results.timeline) of 3 training steps of ResNet50V2 on 2 ranks of another such machine."""
+    """Timeline (see labs.lessons.timeline) of 3 training steps of ResNet50V2 on 2 ranks of another such machine."""
     return HERE / "horovod_timeline.json.gz"
 
 

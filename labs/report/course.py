@@ -10,7 +10,7 @@ from pathlib import Path
 
 from labs import files
 from labs.checks import kept, tasks
-from labs.course import CourseError, find, fresh_files
+from labs.course import CourseError, find_course, fresh_files
 from labs.course.release import ReleaseStamp, digest, stamp_of
 from labs.errors import LabsError
 from labs.report.private import Private
@@ -185,7 +185,7 @@ def look(start=".", runs=None):
     start = Path(start).resolve()
     here = any(start.glob("[0-9][0-9]*_*.ipynb"))
     try:
-        root = find(start)
+        root = find_course(start)
     except CourseError:
         if not here:
             raise

@@ -11,7 +11,7 @@ from labs.report.course import look
 from labs.report.form import Cell, Main, Report, ReportItem, ReportRun, ReportTask
 
 
-def gather(course, name=None, machine=None):
+def gather(course, name: str | None = None, machine: str | None = None) -> tuple:
     """(Report, {name of a figure: matplotlib figure}) of a labs.report.course.Course."""
     drawn, tasks, logs = {}, [], set()
     for lesson in course.lessons:
@@ -40,7 +40,7 @@ def gather(course, name=None, machine=None):
     return report, drawn
 
 
-def findings(start=".", runs=None):
+def findings(start: str | Path = ".", runs: str | Path | None = None):
     """The findings about the work in a course's folder. Raises CourseError where there is none."""
     return findings_of(look(start, runs))
 

@@ -28,7 +28,9 @@ class Made:
     pages: list[bytes]
 
 
-def make(out="report", *, start=".", runs=None, name=None, machine=None, ppi=None, appendix=None):
+def make(
+    out: str | Path = "report", *, start: str | Path = ".", runs=None, name=None, machine=None, ppi=None, appendix=None
+) -> Made:
     """Write report.pdf, report.json and submission.zip into the folder `out`; returns Made.
 
     start: a folder of the course; its notebooks lie there, or in the course's notebooks/
@@ -70,7 +72,7 @@ def _text(path):
         raise ReportError(f"The appendix {path} cannot be read: {said}. The report was not made.") from None
 
 
-def show_pages(made, first=1, last=4):
+def show_pages(made: Made, first: int = 1, last: int = 4) -> None:
     """Display pages of a report that was made with `ppi`, as pictures, in a notebook."""
     for number, page in enumerate(made.pages[first - 1 : last], first):
         alt = f"Page {number} of {len(made.pages)} of your report. All of its text is in {made.pdf.name}."

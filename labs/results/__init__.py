@@ -11,7 +11,6 @@ metrics     epoch time, images/second, speedup, efficiency
 steps       single steps in time, their distribution, and what waiting alone would make of it
 intervals   95 % intervals of means and ratios
 verdict     is a difference real?
-timeline    Horovod's timeline in numbers
 watched     what a sampler wrote while a run went on
 standstill  where the ranks of a running job are, and who waits for whom, in words
 """

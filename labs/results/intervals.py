@@ -94,7 +94,8 @@ def shares(values) -> tuple[float, float] | None:
         return centre, centre
     odds, scale = math.log(centre / (1 - centre)), centre * (1 - centre)
     reach = t_quantile(len(values) - 1) * math.sqrt(variance(values) / len(values)) / scale
-    return tuple(1 / (1 + math.exp(-max(-700.0, min(700.0, odds + side * reach)))) for side in (-1, 1))
+    low, high = (1 / (1 + math.exp(-max(-700.0, min(700.0, odds + side * reach)))) for side in (-1, 1))
+    return low, high
 
 
 def mean(sample, resolution: float = 0.0) -> Estimate:

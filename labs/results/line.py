@@ -122,7 +122,7 @@ _LAUNCHERS = {
 }
 
 
-def settings(line: str) -> list[tuple[str, object, str]]:
+def settings(line: str) -> list[tuple]:
     """What a line says about the run: (field, value, "header" | "command" | "script"); [] for any other line.
 
     For example `Model ResNet50V2 2 GPUs` gives model and workers, `+ python ResNet50.py --batch_size=512` gives

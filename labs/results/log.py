@@ -245,7 +245,7 @@ class _Section:
     last: lines.EpochLine | None = None
     steps: set = field(default_factory=set)
     samples: int | None = None  # of an epoch, where Keras counts them
-    batch: int | None = None  # of a worker, in Horovod's benchmarks
+    local_batch: int | None = None  # of a worker, in Horovod's benchmarks
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -263,8 +263,9 @@ class _Section:
         run.steps = min(self.steps) if len(self.steps) == 1 else None
         if self.samples and self.steps <= {self.samples, None}:
             run.samples, run.steps = self.samples, None
-        if self.batch:
-            run.fill({"strategy": "horovod", "local_batch": self.batch, "images": self.batch * (run.workers or 1)})
+        if self.local_batch:
+            run.fill({"strategy": "horovod", "local_batch": self.local_batch})
+            run.fill({"images": self.local_batch * (run.workers or 1)})
             run.steps = 1
             run.notes.append("a synthetic benchmark of Horovod: an epoch here is one step, the mean of an iteration")
         run.notes += [*self.said.notes, *self.notes]
@@ -278,7 +279,7 @@ class _Section:
 
 def _sections(visible, name):
     """The runs in the lines. Runs that only a header or a started epoch shows are kept: they failed."""
-    runs, batch = [_Section()], 1
+    runs, local_batch = [_Section()], 1
     for kind, found, whole in visible:
         if kind == "settings":
             if _begins(runs[-1], found):
@@ -298,20 +299,20 @@ def _sections(visible, name):
         elif kind == "result":
             _close(runs[-1], found, whole)
         else:
-            batch = _iterate(runs[-1], batch, kind, *found)
+            local_batch = _iterate(runs[-1], local_batch, kind, *found)
     return [s for s in runs if s.epochs or s.open or s.said.by_field.get("model")]
 
 
-def _iterate(section, batch, what, number):
+def _iterate(section, local_batch, what, number):
     """A line of Horovod's benchmarks: an iteration is an epoch of one step. Returns the batch of a worker."""
     if what == "batch":
         return number
     section.open = what == "iteration"
     if 1e-3 <= number <= 1e9 and (section.open or not section.epochs):
-        found = Epoch(batch / number, 0.1 * batch / number**2)
+        found = Epoch(local_batch / number, 0.1 * local_batch / number**2)
         section.repeats[-1] += [found] * (1 if section.epochs else 2)  # what is warm-up here was not timed there
-        section.batch = batch
-    return batch
+        section.local_batch = local_batch
+    return local_batch
 
 
 def _begins(section, found):

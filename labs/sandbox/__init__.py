@@ -1,8 +1,8 @@
 """Untrusted code, run where it can reach nothing: bubblewrap (`bwrap`), with limits on all that it starts.
 
-run(argv, ...)  runs a program and returns its SandboxOutcome; the other modules say what it sees and what it may use
-missing()       why there is no sandbox on this machine, or None
-interpreter()   what Python needs to see, for `read_only`
+run_walled         runs a program and returns its SandboxOutcome; the other modules say what it sees and what it may use
+sandbox_missing    why there is no sandbox on this machine, or None
+interpreter        what Python needs to see, for `read_only`
 
 run         one program from its start to its last process
 walls       bubblewrap's options: what is seen inside, and as which user
@@ -16,5 +16,5 @@ also if this process is killed. A caller that gets a SandboxOutcome judges it ou
 """
 
 from labs.sandbox.limits import Limits
-from labs.sandbox.run import SandboxError, SandboxOutcome, missing, run
+from labs.sandbox.run import SandboxError, SandboxOutcome, run_walled, sandbox_missing
 from labs.sandbox.walls import interpreter

@@ -46,7 +46,9 @@ class SandboxOutcome:
     computed: float = 0.0
 
 
-def run(argv, *, files=None, read_only=(), env=None, stdin=b"", limits=None, heard=None):
+def run_walled(
+    argv: list, *, files: dict | None = None, read_only=(), env: dict | None = None, stdin=b"", limits=None, heard=None
+) -> SandboxOutcome:
     """Run a program where it reaches nothing else, and return its SandboxOutcome when all its processes are gone.
 
     Args: the words of the command; {path: text or bytes} of files in its folder (relative, or below /tmp), where what
@@ -93,10 +95,10 @@ def run(argv, *, files=None, read_only=(), env=None, stdin=b"", limits=None, hea
 
 
 @functools.cache
-def missing():
+def sandbox_missing() -> str | None:
     """Why there is no sandbox on this machine, in a line, or None. It is tried once."""
     try:
-        done = run(["true"])
+        done = run_walled(["true"])
     except SandboxError as problem:
         return str(problem)
     return None if done.status == 0 else f"in it not even `true` runs: {_last_line(done.stderr)}"

@@ -33,7 +33,7 @@ _SHOWN += ["/sys/devices/system"]  # how many cores there are
 _LENT = range(61184, 65520)
 
 
-def interpreter():
+def interpreter() -> list[str]:
     """Folders that this Python needs: its own, its environment's, and the package `labs` alone."""
     return list(dict.fromkeys((sys.base_prefix, sys.prefix, str(Path(__file__).parents[1]))))
 

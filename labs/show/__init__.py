@@ -5,6 +5,4 @@ plots       figures of runs
 canvas      figures that are drawn within a blink
 widgets     controls above a picture that follows them; lines to tick
 tables      rows as a table
-compare     two scripts, or the loss of several runs, side by side
-timelines   pictures of Horovod's timeline
 """

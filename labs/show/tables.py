@@ -5,6 +5,8 @@ import html
 from labs.results.collect import BRACKETS, span
 from labs.show.figure import shows
 
+UNSEEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)"  # for screen readers
+
 
 def _text(value):
     if value is None:
@@ -37,7 +39,8 @@ def show(rows, columns=None, headers=None, metadata=None):
     plain = tabulate([names, *body], tablefmt="plain", disable_numparse=True)  # as headers they would be padded
     head = _line('th scope="col"', names)
     lines = "".join(_line("td", line) for line in body)
-    page(f"<table><thead>{head}</thead><tbody>{lines}</tbody></table>", plain, metadata)
+    caption = f'<caption style="{UNSEEN}">{html.escape(", ".join(names))}</caption>'
+    page(f"<table>{caption}<thead>{head}</thead><tbody>{lines}</tbody></table>", plain, metadata)
 
 
 def _line(cell, texts):

@@ -11,17 +11,17 @@ SHARDED = {
 SLOTS = {"SGD": 0, "momentum": 1, "Adam": 2}  # numbers that the optimizer keeps for each parameter
 
 
-def step(parameters, activations, batch, slots=1, bytes_per_value=4, devices=1, sharded="nothing"):
+def step(parameters, activations, local_batch, slots=1, bytes_per_value=4, devices=1, sharded="nothing"):
     """Bytes on each device by part, {"weights", "gradients", "optimizer", "activations"}.
 
-    parameters: of the network; activations: bytes that backward needs kept, for one sample in float32; batch: samples
-    per device and step; slots: see SLOTS; bytes_per_value: 4 (float32) or 2, of every value; sharded: a key of SHARDED,
-    the parts of which each device keeps 1/K only. Data parallelism alone divides none of them.
+    parameters: of the network; activations: bytes that backward needs kept, for one sample in float32; local_batch:
+    samples per device and step; slots: see SLOTS; bytes_per_value: 4 (float32) or 2, of every value; sharded: a key of
+    SHARDED, the parts of which each device keeps 1/K only. Data parallelism alone divides none of them.
     Workspaces of the operations are left out. Source of the parts and of what can be sharded: S. Rajbhandari and
     others, ZeRO, SC 2020. Raises SimulationError.
     """
-    parameters, batch, devices = number("parameters", parameters), whole("batch", batch), whole("devices", devices)
-    activations, slots = number("activations", activations), whole("slots", slots, 0)
+    parameters, activations = number("parameters", parameters), number("activations", activations)
+    local_batch, slots, devices = whole("local_batch", local_batch), whole("slots", slots, 0), whole("devices", devices)
     width = number("bytes_per_value", bytes_per_value, above=True)
     if sharded not in SHARDED:
         raise SimulationError(f"sharded is {sharded!r}: it must be one of {', '.join(map(repr, SHARDED))}.")
@@ -29,6 +29,6 @@ def step(parameters, activations, batch, slots=1, bytes_per_value=4, devices=1, 
         "weights": parameters * width,
         "gradients": parameters * width,
         "optimizer": slots * parameters * width,
-        "activations": activations * batch * width / 4,
+        "activations": activations * local_batch * width / 4,
     }
     return {part: value / devices if part in SHARDED[sharded] else value for part, value in found.items()}

@@ -1,5 +1,6 @@
 """The command line of a training script: the options that all scripts of the course share."""
 
+import argparse
 import os
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ class ArgumentError(UseError):
     """An option with which nothing would be trained."""
 
 
-def arguments(parser):
+def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that every training script of the course shares to an argparse parser."""
     add = parser.add_argument
     add("--dataset", default="digits", help="digits, cifar10, folder:PATH or synthetic (default: digits)")
@@ -25,7 +26,7 @@ def arguments(parser):
     add("--runs", default=os.environ.get("LABS_RUNS", "runs"), help="folder of the run records (default: runs)")
 
 
-def parse(parser):
+def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
     """Arguments of the command line; a script that still has blanks stops here with one clear line."""
     script = Path(sys.argv[0])
     args = parser.parse_args()

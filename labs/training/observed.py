@@ -63,15 +63,16 @@ def images(model, declared, steps, processes=1):
     took other numbers of images than declared.
     """
     seen = compat.samples(model)
-    batch = declared.global_batch // processes
+    local_batch = declared.global_batch // processes
     if not seen:
         return None
-    if not (steps - 1) * batch < seen <= steps * batch:
+    if not (steps - 1) * local_batch < seen <= steps * local_batch:
         per_rank = " on each rank" if processes > 1 else ""
         raise ObservedError(
-            f"The recorder was told {declared.global_batch} images a step (batch_size), which is {batch}{per_rank}; "
-            f"but {seen} images were taken in {steps} steps, {seen / steps:.4g} a step: images per second would be "
-            "wrong. Make the pipeline with this batch size; with arrays, pass batch_size to fit."
+            f"The recorder was told {declared.global_batch} images a step (batch_size), which is "
+            f"{local_batch}{per_rank}; but {seen} images were taken in {steps} steps, {seen / steps:.4g} a step: "
+            "images per second would be wrong. Make the pipeline with this batch size; with arrays, pass batch_size to "
+            "fit."
         )
     return seen * processes
 

@@ -19,7 +19,7 @@ def repeats(args, recorder, model):
         yield repeat
 
 
-def reinitialise(model, seed):
+def reinitialise(model, seed: int) -> None:
     """Give the variables of `model` and its optimizer the start that a new model with this seed would have.
 
     Keras' initializers draw their seeds from Python's `random`. tf.random.set_seed would do more than needed:

@@ -48,7 +48,7 @@ class Gate:
         self._keeper.wait()
 
 
-def join(rank=0, ranks=1):
+def join(rank: int = 0, ranks: int = 1) -> Gate | None:
     """The Gate of a process that was started to take turns, or None if it trains alone."""
     settings = os.environ.get(VARIABLE)
     return Gate(json.loads(settings), rank, ranks) if settings else None

@@ -1,6 +1,6 @@
 """The course's web pages, built without a network, in a real browser that has none: what is asked for, shown and found.
 
-`labs build --web` of the pages takes some 70 seconds of processor time for both editions, so this is one of
+`labs build --web` of the pages takes some 85 seconds of processor time for both editions, so this is one of
 `make test-more`.
 """
 
@@ -105,6 +105,16 @@ def test_axe_finds_nothing_serious(opened, scheme):
     assert found == []
 
 
+def test_every_table_has_a_caption_and_its_heads_a_scope(site):
+    found = 0
+    for path in site.glob("*/**/*.html"):
+        for table in re.findall("<table.*?</table>", path.read_text(encoding="utf-8"), re.DOTALL):
+            found += 1
+            heads = re.findall("<th[ >][^>]*", table)
+            assert heads and all("scope=" in head for head in heads) and "<caption" in table, (path, table[:200])
+    assert found > 150
+
+
 def test_search_works_without_a_server(opened):
     page, wrong = opened("students", "search")
     page.goto(f"{page.url}?q=horovod")
@@ -125,6 +135,27 @@ def test_a_slider_of_recorded_positions_shows_its_picture_by_keyboard(opened):
     for _ in range(2):  # it began in the middle of five
         page.keyboard.press("ArrowLeft")
     assert shown.get_attribute("alt") == before and wrong == []
+
+
+# Runs in the page: what a keyboard should reach, and what it has reached.
+REACHED = """() => { const at = document.activeElement; reached.add(at); return at === document.body }"""
+MISSED = "reachable.filter(one => !reached.has(one)).map(one => one.outerHTML.slice(0, 99))"
+REACHABLE = """() => {
+  window.reached = new Set()
+  window.reachable = [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex]")].filter(
+    one => one.tabIndex >= 0 && one.getClientRects().length && one.checkVisibility({visibilityProperty: true}))
+  return reachable.length
+}"""
+
+
+@pytest.mark.parametrize("name", READ[:4])
+def test_tab_reaches_everything_on_a_page_and_leaves_it(opened, name):
+    page, wrong = opened("students", name)
+    for _ in range(page.evaluate(REACHABLE) + 1):
+        page.keyboard.press("Tab")
+        if page.evaluate(REACHED):
+            break
+    assert page.evaluate(MISSED) == [] and page.evaluate("document.activeElement === document.body") and wrong == []
 
 
 def test_recorded_pictures_of_a_page_take_2_mb_at_most(site):

@@ -15,7 +15,7 @@ SOLUTIONS = ROOT / "solutions/slurm/local"
 @pytest.fixture
 def tried():
     """Skip where there is no sandbox, but not in CI, which must have it."""
-    if reason := sandbox.missing():
+    if reason := sandbox.sandbox_missing():
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no sandbox here: {reason}")
 
 
@@ -80,14 +80,14 @@ def test_a_wrong_batch_of_ranks_gets_a_hint_that_names_it(judge, tried, batch):
 
 @pytest.mark.parametrize("batch", ["batch=$((64 * workers))", "batch=64", "exit"])
 def test_without_a_sandbox_nothing_is_said_of_what_a_script_starts(judge, monkeypatch, batch):
-    monkeypatch.setattr(sandbox, "missing", lambda: "no bubblewrap")
-    monkeypatch.setattr(sandbox, "run", None)
+    monkeypatch.setattr(sandbox, "sandbox_missing", lambda: "no bubblewrap")
+    monkeypatch.setattr(sandbox, "run_walled", None)
     state, said = judge("05.15", "ResNet50.sh", blank("ResNet50.sh", "batch=$((64 * workers))", batch))
     assert state == "open" and said.startswith("not tried out. no bubblewrap: what ResNet50.sh starts was not checked")
 
 
 def test_without_a_sandbox_its_directives_are_judged_and_a_right_script_lets_the_notebook_go_on(judge, monkeypatch):
-    monkeypatch.setattr(sandbox, "missing", lambda: "no bubblewrap")
+    monkeypatch.setattr(sandbox, "sandbox_missing", lambda: "no bubblewrap")
     monkeypatch.delenv("LABS_STRICT", raising=False)
     text = blank("ResNet50.sh", "--gres=gpu:2", "--gres=gpu:8")
     state, said = judge("05.15", "ResNet50.sh", text)

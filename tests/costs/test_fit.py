@@ -10,7 +10,7 @@ import pytest
 from simulated_study import Truth, facts
 
 from labs import recorded
-from labs.costs import CostError, fit, load, predict_from_fit
+from labs.costs import CostError, fit, load_machine, predict_from_fit
 from labs.costs.chosen import CHOSEN
 from labs.costs.computation import values
 from labs.costs.least_squares import line, through_origin
@@ -260,7 +260,7 @@ def test_extrapolation_is_said():
     assert "16 workers, up to 8 were measured" in notes_of(found, 16, 64)
     assert "512 workers are more than 8 times the 8 that were measured" in notes_of(found, 512, 64)
     assert "all links are taken to be as those that were measured" in notes_of(found, 512, 64)
-    there = notes_of(found, 8, 64, machine=load("juwels-booster"))
+    there = notes_of(found, 8, 64, machine=load_machine("juwels-booster"))
     assert "another machine. Communication is that of JUWELS Booster" in there
     assert "computation is that of a simulated machine" in there
 
@@ -268,13 +268,14 @@ def test_extrapolation_is_said():
 def test_a_machine_replaces_the_communication():
     found = fit(study(Truth(), (SMALL,)), facts_of)
     slow, fast = (
-        predict_from_fit(found, "Small", 64, 64, machine=load(name)) for name in ("v100-ethernet25", "juwels-booster")
+        predict_from_fit(found, "Small", 64, 64, machine=load_machine(name))
+        for name in ("v100-ethernet25", "juwels-booster")
     )
     assert slow.breakdown.computation == fast.breakdown.computation
     assert slow.breakdown.all_reduce > 5 * fast.breakdown.all_reduce
     assert fast.largest_batch.value > slow.largest_batch.value
     with pytest.raises(CostError, match="describes no network, and the most workers on one of its nodes are 2"):
-        predict_from_fit(found, "Small", 4, 64, machine=load("laptop"))
+        predict_from_fit(found, "Small", 4, 64, machine=load_machine("laptop"))
 
 
 def test_no_run_on_several_workers_is_said():

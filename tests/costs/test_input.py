@@ -7,7 +7,7 @@ import pytest
 from simulated_study import Truth, facts
 
 from labs import cli
-from labs.costs import CostError, Parameter, command, fit, load, predict, predict_from_fit
+from labs.costs import CostError, Parameter, command, fit, load_machine, predict_from_fit, predict_from_machine
 from labs.costs.observe import Observation, input_seconds
 from labs.models import counts
 
@@ -17,7 +17,7 @@ SMALL = facts("Small", 25_000_000, 4e9)
 
 def ask(workers, machine="cte-power", network=NET, **options):
     with mock.patch.object(counts, "of", lambda *_: network):
-        return predict(network.model, network, load(machine), workers, 64, **options)
+        return predict_from_machine(network.model, network, load_machine(machine), workers, 64, **options)
 
 
 def fitted(observations):
@@ -101,7 +101,7 @@ def test_a_machines_file_may_know_its_input(tmp_path):
     assert found.as_dict()["parameters"]["input"]["source"] == "timed"
     (tmp_path / "mine.toml").write_text(text.replace('"5 ms"', '"5 GB"'))
     with pytest.raises(CostError, match="node.input is '5 GB': it must be"):
-        load(tmp_path / "mine.toml")
+        load_machine(tmp_path / "mine.toml")
 
 
 # The command
@@ -169,7 +169,7 @@ def test_beyond_the_runs_the_interval_holds_a_host_that_feeds_no_more():
     assert low < beyond.step_seconds.value < high < 1.5 * beyond.step_seconds.value
     known = predict_from_fit(found, "Small", 4, 64, input=1e-9)
     assert known.step_seconds.interval[1] == pytest.approx(high, rel=1e-6)
-    there = predict_from_fit(found, "Small", 4, 64, machine=load("cte-power"))
+    there = predict_from_fit(found, "Small", 4, 64, machine=load_machine("cte-power"))
     assert there.as_dict()["input"]["known"] == "no"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from simulated_study import facts
 
-from labs.costs import MachineError, load, predict
+from labs.costs import MachineError, load_machine, predict_from_machine
 from labs.costs.anchor import CARRIED, anchored, family
 from labs.costs.computation import values
 from labs.costs.machine import HERE, names, scale
@@ -40,15 +40,15 @@ def test_the_kit_has_the_machines_of_the_course():
 
 def test_machines_load_and_predict():
     network = facts(image_size=224)
-    for machine in map(load, names()):
+    for machine in map(load_machine, names()):
         assert machine.name and machine.about and machine.parameters["bandwidth_inside"].value > 1e8
         for precision in machine.precisions:
-            found = predict("Net", network, machine, machine.devices, 32, precision=precision)
+            found = predict_from_machine("Net", network, machine, machine.devices, 32, precision=precision)
             assert 0.2 < found.efficiency.value <= 1 and found.largest_batch.value > 0, machine.name
 
 
 def test_the_template_is_a_valid_machine():
-    machine = load(HERE / "template.toml")
+    machine = load_machine(HERE / "template.toml")
     assert machine.devices == 4 and machine.measured[0].images_per_second == 400 and not machine.notes
 
 
@@ -72,7 +72,7 @@ def test_every_number_names_its_source():
 
 
 def test_values_come_with_units():
-    machine = load("p100-ethernet25")
+    machine = load_machine("p100-ethernet25")
     assert machine.device.memory.value == 16e9 and machine.parameters["cycle"].value == pytest.approx(0.005)
     assert machine.parameters["fusion_threshold"].value == 64 * 2**20
     assert machine.computes("float32")["peak"].value == 10.6e12
@@ -87,27 +87,27 @@ def test_units():
 
 
 def test_a_short_file_is_enough_and_says_what_is_usual(tmp_path):
-    machine = load(write(tmp_path, GOOD))
+    machine = load_machine(write(tmp_path, GOOD))
     assert machine.name == "mine" and machine.parameters["bandwidth_between"].value == 25e9 / 8
     assert len(machine.notes) == 1 and "device.float32.share 1.6" in machine.notes[0]
     assert "node.latency 1e-05 s" in machine.notes[0]
     numbers = GOOD.replace('"16 GB"', "16e9").replace('"25 Gbit/s"', "3.125e9")
-    assert load(write(tmp_path, numbers)).parameters == machine.parameters
+    assert load_machine(write(tmp_path, numbers)).parameters == machine.parameters
 
 
 def test_a_base_is_taken_over_and_overridden(tmp_path):
     text = '[device]\nbase = "V100"\nmemory = "32 GB"\n[node]\ndevices = 1\n[network]\nbandwidth = 1e9\n'
-    machine = load(write(tmp_path, text))
+    machine = load_machine(write(tmp_path, text))
     assert machine.device.memory.value == 32e9 and machine.computes("float16")["peak"].value == 125e12
     assert any(row.model == "ResNet152" for row in machine.measured)
 
 
 def test_without_network_only_one_node(tmp_path):
-    machine = load(write(tmp_path, GOOD.split("[network]")[0]))
+    machine = load_machine(write(tmp_path, GOOD.split("[network]")[0]))
     assert not machine.network
-    assert predict("Net", facts(image_size=224), machine, 4, 32).efficiency.value < 1
+    assert predict_from_machine("Net", facts(image_size=224), machine, 4, 32).efficiency.value < 1
     with pytest.raises(MachineError, match="no network, and the most workers on one of its nodes are 4, so 5 workers"):
-        predict("Net", facts(image_size=224), machine, 5, 32)
+        predict_from_machine("Net", facts(image_size=224), machine, 5, 32)
 
 
 # what is replaced in GOOD, by what, words of the sentence
@@ -164,22 +164,22 @@ def test_a_mistake_is_one_line_that_names_file_and_key(tmp_path):
         assert old in GOOD
         path = write(tmp_path, GOOD.replace(old, new, 1))
         with pytest.raises(MachineError) as caught:
-            load(path)
+            load_machine(path)
         said = str(caught.value)
         assert says in said and str(path) in said and "\n" not in said, said
 
 
 def test_workers_need_a_link(tmp_path):
     alone = GOOD.replace("devices = 4", "devices = 1").replace('bandwidth = "50 GB/s"\n', "")
-    assert load(write(tmp_path, alone)).parameters["bandwidth_inside"].value == 25e9 / 8
+    assert load_machine(write(tmp_path, alone)).parameters["bandwidth_inside"].value == 25e9 / 8
     with pytest.raises(MachineError, match="network is missing: with one worker in a node"):
-        load(write(tmp_path, alone.split("[network]")[0]))
+        load_machine(write(tmp_path, alone.split("[network]")[0]))
 
 
 def test_no_such_machine(tmp_path):
     for missing in ("cte-pover", tmp_path / "none.toml", tmp_path):
         with pytest.raises(MachineError, match="no such machine file. The kit has cte-power, .*template.toml"):
-            load(missing)
+            load_machine(missing)
 
 
 # Anchors
@@ -192,7 +192,7 @@ def test_family():
 
 def corrected(tmp_path, model, rows, batch=64, **options):
     lines = "".join(f'[[measured]]\nmodel = "{m}"\nbatch = {b}\nimages_per_second = {r}\n' for m, b, r in rows)
-    machine = load(write(tmp_path, GOOD + lines))
+    machine = load_machine(write(tmp_path, GOOD + lines))
     table = {"Net50": facts(image_size=224), "Net101": facts(multiply_adds=8e9), "Net152": facts(multiply_adds=12e9)}
     line, notes = anchored(model, table[model], machine, "float32", batch, 224, lambda n, size: table[n], **options)
     return line, line.seconds(batch, values(line.parameters)), notes
@@ -209,7 +209,7 @@ def test_a_measured_rate_of_the_network_itself_is_met(tmp_path):
 
 
 def test_a_rate_that_was_computed_is_not_called_measured():
-    machine = load("dgx-a100")
+    machine = load_machine("dgx-a100")
     assert machine.rates and not machine.measured
     assert all(re.search(r"\d x [\d.]+ h / ", row.source) for row in machine.computed)
     _, notes = anchored(

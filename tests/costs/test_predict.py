@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from simulated_study import facts
 
-from labs.costs import CostError, Parameter, load, predict
+from labs.costs import CostError, Parameter, load_machine, predict_from_machine
 from labs.costs.anchor import anchored
 from labs.costs.chosen import CHOSEN
 from labs.costs.computation import roofline
@@ -24,7 +24,7 @@ NET = facts("Unmeasured", image_size=224)
 
 def ask(workers=8, local_batch=64, machine="cte-power", network=NET, **options):
     with mock.patch.object(counts, "of", lambda *_: network):
-        return predict(network.model, network, load(machine), workers, local_batch, **options)
+        return predict_from_machine(network.model, network, load_machine(machine), workers, local_batch, **options)
 
 
 def test_one_worker_has_no_communication():
@@ -159,7 +159,7 @@ def test_the_model_error_grows_beyond_what_it_was_seen_on():
 
 
 def test_unknown_parameter_and_impossible_interval():
-    line = roofline(NET, load("cte-power").computes("float32"))
+    line = roofline(NET, load_machine("cte-power").computes("float32"))
     with pytest.raises(CostError, match="speed is no parameter of this model; they are "):
         Model(line, NET.tensor_bytes, {}).values(speed=1)
     with pytest.raises(CostError, match="is not within its interval"):
@@ -168,7 +168,7 @@ def test_unknown_parameter_and_impossible_interval():
 
 def test_each_parameter_widens_the_interval():
     """Without its range the interval of what it enters is narrower; ratios lose what cancels in them."""
-    machine = load("v100-ethernet25")
+    machine = load_machine("v100-ethernet25")
     line, _ = anchored("Unmeasured", NET, machine, "float32", 64, 224, None)
     parameters = machine.parameters | {"unmodelled": CHOSEN.unmodelled(64)}
     whole = with_intervals(Model(line, NET.tensor_bytes, parameters, 8), 64, 64)

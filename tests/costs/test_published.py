@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from benchmarks import published
-from labs.costs import CostError, load, predict
+from labs.costs import CostError, load_machine, predict_from_machine
 from labs.costs.anchor import CARRIED, NONE, SIZES, anchored
 from labs.costs.chosen import CHOSEN, FILE
 from labs.costs.computation import roofline, values
@@ -25,7 +25,9 @@ def facts_of(model, image_size=None):
 
 def ask(machine, model, batch, workers, **options):
     size = SIZES.get(model, 224)
-    return predict(model, facts_of(model), load(machine), workers, batch, image_size=size, **options)
+    return predict_from_machine(
+        model, facts_of(model), load_machine(machine), workers, batch, image_size=size, **options
+    )
 
 
 def test_the_table_and_the_constants_are_what_the_command_writes():
@@ -36,7 +38,7 @@ def test_the_table_and_the_constants_are_what_the_command_writes():
 
 def test_the_constants_stand_in_one_place():
     assert tomllib.loads(FILE.read_text()) == asdict(CHOSEN)
-    software = load("cte-power").software
+    software = load_machine("cte-power").software
     assert (software.overlap.value, software.spread.value) == (CHOSEN.overlap, CHOSEN.spread)
 
 
@@ -163,7 +165,7 @@ def test_vgg_scales_worst_and_inception_best_on_a_slow_network():
 
 def test_every_measured_rate_is_within_the_reach_of_the_roofline():
     """Operations and bytes alone come within NONE of every rate that is on file."""
-    for machine in map(load, ("p100-ethernet50", "v100-dgx1", "dgx-a100")):
+    for machine in map(load_machine, ("p100-ethernet50", "v100-dgx1", "dgx-a100")):
         for row in machine.rates:
             line = roofline(facts_of(row.model), machine.computes(row.precision), row.precision)
             alone = line.seconds(row.local_batch, values(line.parameters))
@@ -173,7 +175,7 @@ def test_every_measured_rate_is_within_the_reach_of_the_roofline():
 @pytest.mark.parametrize("name", ["p100-ethernet50", "v100-dgx1"])
 @pytest.mark.parametrize("model, other", [("ResNet50", "ResNet152"), ("ResNet152", "ResNet50")])
 def test_one_resnet_gives_the_rate_of_another(name, model, other):
-    machine = load(name)
+    machine = load_machine(name)
     rows = [row for row in machine.measured if (row.model, row.precision, row.local_batch) == (model, "float32", 64)]
     rest = machine.model_copy(update={"measured": [row for row in machine.measured if row.model == other]})
     line, notes = anchored(model, facts_of(model), rest, "float32", 64, 224, facts_of)
@@ -186,7 +188,9 @@ def test_cte_power_without_any_of_its_runs():
     """The recorded epochs of the course (45, 24, 12 s of 50,000 images of 128x128) from the machine's file alone."""
     network = counts.of("ResNet50V2", image_size=128, classes=10)
     for workers, seconds in ((1, 45), (2, 24), (4, 12)):
-        found = predict("ResNet50V2", network, load("cte-power"), workers, 256, image_size=128, images=50_000)
+        found = predict_from_machine(
+            "ResNet50V2", network, load_machine("cte-power"), workers, 256, image_size=128, images=50_000
+        )
         epoch = found.epoch_seconds
         print(f"{workers} V100: {epoch} against {seconds} s")
         assert epoch.interval[0] < seconds + 0.5 and seconds - 0.5 < epoch.interval[1]  # the log has whole seconds

@@ -168,7 +168,7 @@ def gone(*_, **__):
 def test_a_sandbox_that_fails_is_open_for_a_person_and_tried_again(fails, needs_sandbox, tmp_path, capsys):
     handed_in(tmp_path, "001", HONEST)
     with pytest.MonkeyPatch.context() as monkey:
-        monkey.setattr(sandbox, "run", fails)
+        monkey.setattr(sandbox, "run_walled", fails)
         graded(tmp_path, "--notebooks", ONE)
     found = of(tmp_path, "001")
     assert len(found) == 14

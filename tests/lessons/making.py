@@ -75,4 +75,4 @@ def changed(rows, number, **values):
 
 def tried_out(answer, blank, *instead):
     """Answers with other texts for a blank of a batch script, which only a try-out tells; [] without a sandbox."""
-    return [] if sandbox.missing() else [answer((blank, text)) for text in instead]
+    return [] if sandbox.sandbox_missing() else [answer((blank, text)) for text in instead]

@@ -33,7 +33,7 @@ ANSWERS = {
             *tried_out(batch, "batch=$((64 * workers))", *BATCHES),
         ],
         secret=r"64 \* workers",
-        same=[] if sandbox.missing() else [(9, 16)],  # what stands left and right of the `*`
+        same=[] if sandbox.sandbox_missing() else [(9, 16)],  # what stands left and right of the `*`
     ),
     "05.16": dict(right=[(0,), ("0",), (0.0,)], wrong=[(4,), (1,), ("none",), (2,)], secret=r"\b0\b|\bnone\b"),
 }

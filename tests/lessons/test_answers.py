@@ -116,7 +116,7 @@ def test_every_judge_has_its_check():
 
 def not_tried(state, text):
     """Is it a batch script on a machine without a sandbox?"""
-    return bool(sandbox.missing()) and state == "open" and text.startswith("not tried out.")
+    return bool(sandbox.sandbox_missing()) and state == "open" and text.startswith("not tried out.")
 
 
 @each_lesson

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from labs import jobs
-from labs.results import timeline
+from labs.lessons import timeline
 
 UNEQUAL = Path(__file__).parents[2] / "solutions/scripts/unequal.py"
 SMALL = ("-m", "labs.lessons.nb07.experiment", "--images", 64, "--epochs", 2)

@@ -518,7 +518,7 @@ def test_it_is_the_cost_model():
     found = TWELVE.steps("ResNet50V2", batch=64)
     machine = TWELVE.machine()
     facts = TWELVE.networks()["ResNet50V2"]
-    told = costs.predict("ResNet50V2", facts, machine, 64, 64, rate=405.0)
+    told = costs.predict_from_machine("ResNet50V2", facts, machine, 64, 64, rate=405.0)
     assert found[1].computation == pytest.approx(64 / 405, rel=0.1)  # V2 does not cost the same as what was measured
     assert TWELVE.efficiencies("ResNet50V2", batch=64)[64] == pytest.approx(told.efficiency.value, abs=0.05)
     assert list(found) == [2**k for k in range(13)]

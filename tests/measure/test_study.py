@@ -368,7 +368,7 @@ def test_presets(monkeypatch):
     assert set(presets.PRESETS) == {"test", "laptop", "course"}
     for plan in presets.PRESETS.values():
         assert plan.epochs >= 4 and 1 in plan.workers  # warm-up, rounds for an interval, a baseline
-        assert all(models.check(name, plan.image_size) is None for name in plan.models)
+        assert all(models.check_size(name, plan.image_size) is None for name in plan.models)
     course = presets.PRESETS["course"]
     assert (course.dataset, course.image_size, course.local_batch, course.epochs) == ("cifar10", 128, 256, 7)
     monkeypatch.setattr(devices, "gpus", lambda: [])

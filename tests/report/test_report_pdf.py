@@ -80,9 +80,11 @@ def test_every_figure_and_formula_has_a_text_alternative(made):
     assert any(said in tag.alt for tag in figures)
 
 
-def test_every_table_has_a_header_and_no_heading_is_skipped(made):
+def test_every_table_has_a_header_and_a_caption_and_no_heading_is_skipped(made):
     _, pdf, _ = made
     assert len(pdf.tables()) > 10
+    captions = [tag.text for tag in pdf.of("Caption") if tag.text.startswith("Table")]
+    assert len(captions) == len(pdf.tables())
     for first, *others in pdf.tables():
         assert first and {kind for kind, _ in first} == {"TH"} and all(text for _, text in first)
         assert others and all({kind for kind, _ in row} == {"TD"} and len(row) == len(first) for row in others)

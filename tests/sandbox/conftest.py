@@ -16,7 +16,7 @@ from tree import ROOT
 from labs import sandbox
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
-# Reads a call of sandbox.run as JSON, and prints its Outcome; "python" stands for the Python that runs it.
+# Reads a call of sandbox.run_walled as JSON, and prints its Outcome; "python" stands for the Python that runs it.
 DRIVER = """\
 import base64, json, sys
 from labs import sandbox
@@ -25,7 +25,7 @@ given = {}
 if call["argv"][0] == "python":
     call["argv"][0], given["read_only"] = sys.executable, sandbox.interpreter()
 try:
-    done = sandbox.run(call["argv"], files=call["files"], limits=sandbox.Limits(**call["limits"]), **given)
+    done = sandbox.run_walled(call["argv"], files=call["files"], limits=sandbox.Limits(**call["limits"]), **given)
 except sandbox.SandboxError as problem:
     sys.exit(f"SandboxError: {problem}")
 text = lambda value: base64.b64encode(value).decode()
@@ -37,7 +37,7 @@ print(json.dumps([done.status, done.ended, text(done.stdout), text(done.stderr),
 @pytest.fixture(scope="session", autouse=True)
 def needs_bubblewrap():
     """Skip where there is no sandbox, but not in CI, which must have it."""
-    if reason := sandbox.missing():
+    if reason := sandbox.sandbox_missing():
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no sandbox here: {reason}")
 
 

@@ -192,7 +192,9 @@ def test_what_everybody_may_change_outside_is_read_only_inside(tmp_path):
     for path in (tmp_path / "kit", tmp_path / "kit/judge.py"):
         path.chmod(0o777)
     kit = str(tmp_path / "kit")
-    done = sandbox.run(["sh", "-c", f"cat {kit}/judge.py; echo mild >{kit}/judge.py; echo >{kit}/x"], read_only=[kit])
+    done = sandbox.run_walled(
+        ["sh", "-c", f"cat {kit}/judge.py; echo mild >{kit}/judge.py; echo >{kit}/x"], read_only=[kit]
+    )
     assert done.stdout == b"strict" and done.stderr.count(b"Read-only file system") == 2
     assert [path.name for path in (tmp_path / "kit").iterdir()] == ["judge.py"]
     assert (tmp_path / "kit/judge.py").read_text() == "strict"
@@ -200,7 +202,7 @@ def test_what_everybody_may_change_outside_is_read_only_inside(tmp_path):
 
 def test_the_environment_of_the_caller_is_not_seen(monkeypatch):
     monkeypatch.setenv("LABS_SECRET", "the answer")
-    done = sandbox.run(["sh", "-c", "env; cat /proc/*/environ"], env={"GIVEN": "1"})
+    done = sandbox.run_walled(["sh", "-c", "env; cat /proc/*/environ"], env={"GIVEN": "1"})
     assert b"the answer" not in done.stdout and b"GIVEN=1" in done.stdout
 
 
@@ -269,7 +271,7 @@ def test_a_daemon_ends_with_its_program(run, mark):
 
 
 def test_kill_9_of_the_caller_ends_it(mark):
-    code = f"from labs import sandbox; sandbox.run(['sh', '-c', 'echo >/dev/null; sleep 600', {mark!r}])"
+    code = f"from labs import sandbox; sandbox.run_walled(['sh', '-c', 'echo >/dev/null; sleep 600', {mark!r}])"
     with subprocess.Popen([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT)}) as caller:
         while len(living(mark)) < 4:  # the caller, bwrap twice, the program
             time.sleep(0.05)
@@ -287,9 +289,9 @@ def here():
 
 before = here()
 for argv in (["sh", "-c", "sleep 600 & echo >/tmp/x; echo >/dev/shm/x"], ["no-such-program"], ["yes"]):
-    sandbox.run(argv)
+    sandbox.run_walled(argv)
 try:
-    sandbox.run(["true"], read_only=["/no/such/folder"])
+    sandbox.run_walled(["true"], read_only=["/no/such/folder"])
 except sandbox.SandboxError:
     print("refused")
 after = here()

@@ -19,7 +19,7 @@ def test_files_programs_input_and_status(run):
 
 
 def test_standard_input_can_be_read_and_not_written():
-    done = sandbox.run(["sh", "-c", "cat; echo x >/proc/self/fd/0"], stdin=b"given")
+    done = sandbox.run_walled(["sh", "-c", "cat; echo x >/proc/self/fd/0"], stdin=b"given")
     assert done.stdout == b"given" and done.status
 
 
@@ -36,13 +36,15 @@ def test_folders_can_be_shown_elsewhere_and_only_be_read(tmp_path):
     (tmp_path / "given").write_text("here")
     tmp_path.chmod(0o755)
     command = ["sh", "-c", "cat /given/given; echo x >/given/new"]
-    done = sandbox.run(command, read_only={tmp_path: "/given"})
+    done = sandbox.run_walled(command, read_only={tmp_path: "/given"})
     assert done.stdout == b"here" and done.status and not (tmp_path / "new").exists()
 
 
 def test_python_with_the_environments_packages_and_the_kit():
     code = "import labs.errors, psutil, os, pwd, socket; print(pwd.getpwuid(os.getuid()).pw_name, socket.gethostname())"
-    done = sandbox.run([sys.executable, "-c", code], read_only=sandbox.interpreter(), env={"PYTHONPATH": str(ROOT)})
+    done = sandbox.run_walled(
+        [sys.executable, "-c", code], read_only=sandbox.interpreter(), env={"PYTHONPATH": str(ROOT)}
+    )
     assert done.stdout == b"student sandbox\n", done.stderr
 
 
@@ -55,19 +57,19 @@ def test_ranks_over_mpi_run_in_it():
         "n = ctypes.c_int()\nmpi.MPI_Comm_size(0x44000000, ctypes.byref(n))\nprint('of', n.value)\nmpi.MPI_Finalize()"
     )
     command = [Path(sys.prefix, "bin/mpiexec"), "-n", "2", sys.executable, "-c", code]
-    done = sandbox.run(command, read_only=sandbox.interpreter())
+    done = sandbox.run_walled(command, read_only=sandbox.interpreter())
     assert done.stdout.splitlines() == [b"of 2", b"of 2"], done.stderr
 
 
 def test_a_folder_that_is_not_there_is_said():
     with pytest.raises(sandbox.SandboxError, match="/no/such/folder"):
-        sandbox.run(["true"], read_only=["/no/such/folder"])
+        sandbox.run_walled(["true"], read_only=["/no/such/folder"])
 
 
 def test_a_folder_that_this_user_may_not_read_is_said(open_to_all, tmp_path):
     (tmp_path / "inner").mkdir()
     tmp_path.chmod(0o700)
-    code = f"from labs import sandbox; sandbox.run(['true'], read_only=[{str(tmp_path / 'inner')!r}])"
+    code = f"from labs import sandbox; sandbox.run_walled(['true'], read_only=[{str(tmp_path / 'inner')!r}])"
     done = subprocess.run([*open_to_all, "-c", code], capture_output=True, text=True)
     assert done.stderr.splitlines()[-1].endswith(f"Can't find source path {tmp_path / 'inner'}: Permission denied")
 
@@ -87,7 +89,7 @@ def test_why_there_is_no_sandbox(monkeypatch, tmp_path, bwrap, reason):
         (tmp_path / "bwrap").chmod(0o755)
         (tmp_path / "sh").symlink_to(shutil.which("sh"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    said = sandbox.missing.__wrapped__()
+    said = sandbox.sandbox_missing.__wrapped__()
     assert reason in said and "\n" not in said
 
 
@@ -101,10 +103,10 @@ def test_ten_thousand_files_can_be_given(run):
 def test_a_file_that_cannot_be_given_is_said():
     for files in ({"a": "", "a/b": ""}, {"x" * 300: ""}, {"a\0": ""}):
         with pytest.raises(sandbox.SandboxError, match="a file cannot be put into it"):
-            sandbox.run(["true"], files=files)
+            sandbox.run_walled(["true"], files=files)
 
 
 def test_the_processor_time_of_what_has_ended_is_counted():
-    done = sandbox.run(["sh", "-c", "timeout -s KILL 1 sh -c 'while :; do :; done'; sleep 0.2"])
+    done = sandbox.run_walled(["sh", "-c", "timeout -s KILL 1 sh -c 'while :; do :; done'; sleep 0.2"])
     assert 0.2 < done.computed <= done.seconds + 0.1
-    assert sandbox.run(["sleep", "0.5"]).computed < 0.2
+    assert sandbox.run_walled(["sleep", "0.5"]).computed < 0.2

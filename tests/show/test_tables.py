@@ -51,6 +51,7 @@ def test_oversubscribed_runs_and_notes_are_named(shown, capsys):
 def test_cells_are_escaped_and_columns_have_headings(shown):
     tables.show([{"a": "<b>", "b": 2**40}], ("a", "b"), {"a": "first"})
     html = shown[0]["text/html"]
+    assert ">first, b</caption>" in html
     assert "&lt;b&gt;" in html and "<b>" not in html and 'scope="col"' in html and "first" in html
 
 

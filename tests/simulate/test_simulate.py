@@ -283,7 +283,7 @@ WRONG = [
     (lambda: sgd.synchronous(2, 1, TIMES, every=0), "every"),
     (lambda: memory.step(-1, 1, 1), "parameters"),
     (lambda: memory.step(1, float("nan"), 1), "activations"),
-    (lambda: memory.step(1, 1, 0), "batch"),
+    (lambda: memory.step(1, 1, 0), "local_batch"),
     (lambda: memory.step(1, 1, 1, slots=-1), "slots"),
     (lambda: memory.step(1, 1, 1, devices=0), "devices"),
     (lambda: memory.step(1, 1, 1, bytes_per_value=0), "bytes_per_value"),

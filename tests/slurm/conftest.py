@@ -17,7 +17,7 @@ def course(tmp_path, monkeypatch):
 
     Skips where there is no sandbox, but not in CI, which must have it.
     """
-    if reason := sandbox.missing():
+    if reason := sandbox.sandbox_missing():
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no sandbox here: {reason}")
     for name in [name for name in os.environ if name.startswith(("SBATCH_", "SLURM_", "LABS_", "SRUN_"))]:
         monkeypatch.delenv(name)

@@ -123,7 +123,7 @@ WRONG = {name: (*where, *change) for where, changes in CHANGES.items() for name,
 
 
 def found(text, site, root):
-    return check.check(text, site, root=root, scheduler=False)
+    return check.check_script(text, site, root=root, scheduler=False)
 
 
 def changed(name):
@@ -224,7 +224,7 @@ NOTES = {"one file for both", "goes on", "batch of one node"}
 def test_a_note_is_no_error(name, course, capsys, monkeypatch):
     monkeypatch.chdir(course)
     (course / "x.sh").write_text(changed(name)[0])
-    (one,) = check.check(course / "x.sh", WRONG[name][0], root=course, scheduler=False)
+    (one,) = check.check_script(course / "x.sh", WRONG[name][0], root=course, scheduler=False)
     assert one.severity == ("note" if name in NOTES else "error")
     monkeypatch.setattr(check.script, "refusal", lambda *_: None)
     assert check.report(course / "x.sh", WRONG[name][0], True) == (name not in NOTES)
@@ -233,8 +233,8 @@ def test_a_note_is_no_error(name, course, capsys, monkeypatch):
 
 def test_where_it_cannot_be_tried_out_that_is_said_first_and_nothing_is_claimed(course, capsys, monkeypatch):
     monkeypatch.chdir(course)
-    monkeypatch.setattr(sandbox, "missing", lambda: "no bubblewrap")
-    monkeypatch.setattr(sandbox, "run", None)
+    monkeypatch.setattr(sandbox, "sandbox_missing", lambda: "no bubblewrap")
+    monkeypatch.setattr(sandbox, "run_walled", None)
     for text in ("--batch_size 64*workers", "--batch_size 128"):
         path = course / "x.sh"
         path.write_text((RENDERED / "local" / ONE).read_text().replace('--batch_size "$batch"', text))
@@ -280,7 +280,7 @@ def test_a_hostile_script_reaches_nothing_and_gets_an_answer(name, course, tmp_p
     (safe / "kept").write_text("x")
     before = sorted(course.rglob("*"))
     text = "#!/bin/bash\n" + HOSTILE[name].replace("SAFE", str(safe)) + "\npython end.py\n"
-    told = check.check(text, "local", root=course, scheduler=False)
+    told = check.check_script(text, "local", root=course, scheduler=False)
     assert sorted(course.rglob("*")) == before and (safe / "kept").read_text() == "x"
     assert told and max(len(one.text()) for one in told) < 3_000
     secret = Path("/etc/passwd").read_text().split("\n")[0]
@@ -312,13 +312,13 @@ def test_the_scheduler_is_asked_for_the_site_in_use(course, monkeypatch, tmp_pat
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     monkeypatch.setenv("SAYS", "the node is purple")
     right = RENDERED / "local" / ONE
-    (one,) = check.check(right, "local", root=course)
+    (one,) = check.check_script(right, "local", root=course)
     assert "the node is purple" in one.problem and one.refused and one.line_number == 1
-    assert check.check(right, "local", root=course, scheduler=False) == []
-    assert check.check(RENDERED / "cte-power" / ONE, "cte-power", root=course) == []
-    (one,) = check.check(changed("too long")[0], "local", root=course)
+    assert check.check_script(right, "local", root=course, scheduler=False) == []
+    assert check.check_script(RENDERED / "cte-power" / ONE, "cte-power", root=course) == []
+    (one,) = check.check_script(changed("too long")[0], "local", root=course)
     assert "purple" not in one.problem  # the check has said already why it is refused
-    one, other = check.check(changed("no folder")[0], "local", root=course)
+    one, other = check.check_script(changed("no folder")[0], "local", root=course)
     assert "purple" in one.problem and "logs" in other.problem
     monkeypatch.setenv("SAYS", "Unable to contact slurm controller (connect failure)")
-    assert check.check(right, "local", root=course) == []
+    assert check.check_script(right, "local", root=course) == []

@@ -15,12 +15,12 @@ FIRST = HEAD.count("\n") + 1
 @pytest.fixture(autouse=True)
 def tried():
     """Skip where there is no sandbox, but not in CI, which must have it."""
-    if reason := sandbox.missing():
+    if reason := sandbox.sandbox_missing():
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no sandbox here: {reason}")
 
 
 def run(body, head=HEAD, **given):
-    return trial.run(head + body + "\n", **given)
+    return trial.try_out(head + body + "\n", **given)
 
 
 def words(tried):
@@ -145,8 +145,9 @@ def test_variables_of_here_are_seen_only_if_the_script_names_them():
 
 
 def test_what_is_no_bash_is_not_tried_out():
-    assert trial.missing("#!/usr/bin/python3\n") == "its first line names no bash"
-    assert [trial.missing(f"{line}\n") for line in ("#!/bin/bash -l", "#!/usr/bin/env bash", "#!/bin/sh")] == [None] * 3
+    assert trial.trial_missing("#!/usr/bin/python3\n") == "its first line names no bash"
+    for line in ("#!/bin/bash -l", "#!/usr/bin/env bash", "#!/bin/sh"):
+        assert trial.trial_missing(f"{line}\n") is None
 
 
 def test_a_script_of_sh_is_run_by_bash_as_sh():

@@ -34,7 +34,7 @@ class Performance:
     played_by: str | None = None  # a module: the facts are what its `played(script)` returns, a dict
 
 
-def tried(script, performances, cpu_seconds=None, patience=PATIENCE):
+def tried(script, performances: list[Performance], cpu_seconds=None, patience: float = PATIENCE) -> list[dict]:
     """What a script does, as a list of facts, one dict for each Performance; play.py says what they hold.
 
     All of them run at the same time, each in a process of its own, in a temporary folder. None outlives this call.

@@ -21,14 +21,14 @@ def shards(workers, order):
 
 
 @small.one_thread
-def local_sgd(k, of_workers, *, steps, batch=8, rate=0.1, seed=0):
+def local_sgd(k, of_workers, *, steps, local_batch=8, rate=0.1, seed=0):
     """Test accuracy of the mean of all workers' weights, who take their mean after every k-th step.
 
     of_workers: for each worker the numbers of its images (`shards`). All begin with the same weights.
     """
     train, test = small.digits().train, small.digits().test
     weights = np.tile(small.begin(seed), (len(of_workers), 1))
-    sources = [small.batches(batch, (seed, worker), numbers) for worker, numbers in enumerate(of_workers)]
+    sources = [small.batches(local_batch, (seed, worker), numbers) for worker, numbers in enumerate(of_workers)]
     for step in range(1, steps + 1):
         numbers = np.array([next(source) for source in sources])
         weights -= rate * small.gradient(weights, train.images[numbers], train.labels[numbers])

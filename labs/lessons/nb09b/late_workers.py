@@ -28,7 +28,7 @@ def run(name, **options):
     return json.loads(file.read_text(encoding="utf-8")) if job.state == "finished" else None
 
 
-def train(workers=4, backup=0, late_ms=20, order="shuffled", steps=300, batch=16, rate=0.1, seed=0):
+def train(workers=4, backup=0, late_ms=20, order="shuffled", steps=300, local_batch=16, rate=0.1, seed=0):
     """One run: {seconds (of each step), used (gradients of each worker that counted), accuracy (on the test)}.
 
     The last worker is the late one. order: of the shards of the data, as labs.lessons.nb09.trials.shards.
@@ -37,7 +37,7 @@ def train(workers=4, backup=0, late_ms=20, order="shuffled", steps=300, batch=16
     for worker, numbers in enumerate(trials.shards(workers, order)):
         ours, theirs = forked.Pipe()
         pause = late_ms / 1000 if worker == workers - 1 else 0.0
-        process = forked.Process(target=_work, args=(theirs, numbers, batch, pause, (seed, worker)), daemon=True)
+        process = forked.Process(target=_work, args=(theirs, numbers, local_batch, pause, (seed, worker)), daemon=True)
         process.start()
         theirs.close()
         pipes.append(ours)
@@ -64,9 +64,9 @@ def train(workers=4, backup=0, late_ms=20, order="shuffled", steps=300, batch=16
 
 
 @small.one_thread
-def _work(pipe, numbers, batch, pause, seed):
+def _work(pipe, numbers, local_batch, pause, seed):
     """Gradients of this worker's share, one for each weights that come, until None comes."""
-    part, source = small.digits().train, small.batches(batch, seed, numbers)
+    part, source = small.digits().train, small.batches(local_batch, seed, numbers)
     while (asked := pipe.recv()) is not None:
         step, weights = asked
         drawn = next(source)

@@ -11,7 +11,7 @@ from math import exp
 
 import numpy as np
 
-from labs.costs import load
+from labs.costs import load_machine
 from labs.costs.anchor import anchored
 from labs.costs.chosen import CHOSEN
 from labs.costs.communication import BACKWARD, buckets
@@ -49,7 +49,7 @@ def networks():
 @lru_cache(1)
 def machine():
     """The machine of the picture: nodes of 8 V100, joined by Ethernet (labs/machines)."""
-    return load(MACHINE)
+    return load_machine(MACHINE)
 
 
 @lru_cache(512)
@@ -303,7 +303,7 @@ def held_out(rows, kind="measured"):
 
 def hidden(cases, kind="measured"):
     """All-reduce of a step within the backward pass and after it, one bar for each of `cases`: {name: rows of
-    labs.results.timeline.overlap}. Whiskers: intervals over the steps, in these minutes."""
+    labs.lessons.timeline.overlap}. Whiskers: intervals over the steps, in these minutes."""
     figure, (axis,) = new_figure(1, width=8.0, height=1.1 + 0.45 * len(cases))
     sentences = []
     for place, (name, rows) in enumerate(cases.items()):

@@ -5,6 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labs import files
+from labs.slurm.check.training import Training
+from labs.slurm.directives import BatchScript
+from labs.slurm.sites import Site
+from labs.slurm.trial import Tried
 
 _TEXTS = files.beside(__file__, "findings.toml")
 
@@ -43,26 +47,26 @@ def finding(name, line_number, /, severity=None, **gaps):
 class Subject:
     """A script in all the forms that checks look at.
 
-    script: directives.Script as written; meant: with the directives that sbatch ignores; asked: what `meant` asks for.
-    blank: {line number: line} of blanks. untried: why it was not tried out, or None. tried: the trial.Tried; without a
-    trial one without calls. trainings: the Trainings that the trial saw. shell: is it a script for bash?
-    name, known: as for trial.run.
+    script: as written; meant: with the directives that sbatch ignores; asked: what `meant` asks for. blank: {line
+    number: line} of blanks. untried: why it was not tried out, or None. tried: without a trial one without calls.
+    trainings: those that the trial saw. shell: is it a script for bash?
+    name, known: as for trial.try_out.
     """
 
     text: str
-    lines: list
-    site: object
+    lines: list[str]
+    site: Site
     root: Path
-    script: object
-    meant: object
+    script: BatchScript
+    meant: BatchScript
     asked: dict
-    blank: dict
+    blank: dict[int, str]
     untried: str | None
-    tried: object
-    trainings: list
+    tried: Tried
+    trainings: list[Training]
     shell: bool
     name: str
-    known: dict
+    known: dict[str, str]
 
     @property
     def can_be_tried(self):

@@ -70,8 +70,8 @@ def _shared():
     """The options of labs.training.arguments, by its text: to import it starts TensorFlow."""
     tree = ast.parse((Path(__file__).parents[2] / "training" / "arguments.py").read_text(encoding="utf-8"))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) == "add"]
-    words = [node.args[0].value for node in calls if node.args and isinstance(node.args[0], ast.Constant)]
-    return {word[2:] for word in words if str(word).startswith("--")}
+    words = [str(node.args[0].value) for node in calls if node.args and isinstance(node.args[0], ast.Constant)]
+    return {word[2:] for word in words if word.startswith("--")}
 
 
 _PARSER = re.compile(r"(?i)^(arg_?)?parser$")

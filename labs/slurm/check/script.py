@@ -18,9 +18,10 @@ from labs.errors import UseError
 from labs.printed import several
 from labs.results.text import decode
 from labs.sandbox import SandboxError
-from labs.slurm import directives, sites, trial
+from labs.slurm import directives, sites
 from labs.slurm.check import commands, form, resources, training
-from labs.slurm.check.finding import Subject, finding
+from labs.slurm.check.finding import ScriptFinding, Subject, finding
+from labs.slurm.trial import Tried, trial_missing, try_out
 
 _NO_ANSWER = re.compile(
     r"(?i)unable to contact|connect(ion)? |configuration source|fetch_config|dns_srv|timed out|"
@@ -35,7 +36,7 @@ class ScriptError(UseError):
     """A batch script cannot be read; the message names it and the reason."""
 
 
-def check(path_or_text, site, root=None, scheduler=True):
+def check_script(path_or_text: str | Path, site, root: Path | None = None, scheduler: bool = True) -> list:
     """The Findings on a batch script, in order of its lines; [] for a right one.
 
     Args: a Path, a file name, or the text itself (more than one line); a Site or its id; the course's top folder, in
@@ -58,8 +59,8 @@ def _text(path):
         raise ScriptError(f"{path} cannot be checked: {getattr(problem, 'strerror', None) or problem}.") from None
 
 
-def checked(path_or_text, site, root=None, scheduler=True):
-    """(the Findings, the Subject: with what was tried out, or why not). As `check`."""
+def checked(path_or_text: str | Path, site, root: Path | None = None, scheduler: bool = True) -> tuple[list, Subject]:
+    """(the Findings, the Subject: with what was tried out, or why not). As `check_script`."""
     root = Path(root or sites.find_root())
     site = sites.load(site, root) if isinstance(site, str) else site
     given = isinstance(path_or_text, str) and "\n" in path_or_text
@@ -81,12 +82,12 @@ def _subject(text, name, site, root):
     known = dict(os.environ) | {
         name: site.personal[key] for key, name in sites.PERSONAL.items() if key in site.personal
     }
-    untried = trial.missing(unix) if unix.startswith("#!") else "its first line does not say which program reads it"
+    untried = trial_missing(unix) if unix.startswith("#!") else "its first line does not say which program reads it"
     if blank or broken:
         untried = "it has blanks" if blank else "bash cannot read it"
-    tried = trial.Tried([])
+    tried = Tried([])
     try:
-        tried = tried if untried else trial.run(unix, name, root, known)
+        tried = tried if untried else try_out(unix, name, root, known)
     except SandboxError as problem:  # there was one before
         untried = str(problem)
     lines, asked, trainings = unix.split("\n"), meant.resources(), training.started(tried, root)
@@ -94,7 +95,7 @@ def _subject(text, name, site, root):
     return Subject(*written, untried, tried, trainings, shell, name, known), broken
 
 
-def refusal(text, site, root):
+def refusal(text: str, site, root: Path) -> ScriptFinding | None:
     """What `sbatch --test-only` has against a script, as a Finding in line 1; None if nothing, or if no scheduler
     answers."""
     if not shutil.which("sbatch"):
@@ -112,9 +113,9 @@ def refusal(text, site, root):
     return finding("scheduler_refuses", 1, said=said)
 
 
-def report(path, site, as_json=False):
+def report(path: str | Path, site, as_json: bool = False) -> int:
     """Print what was not looked at, then the findings on a file; returns the exit code, 1 if one of them is an error,
-    else 0. Raises as `check`."""
+    else 0. Raises as `check_script`."""
     found, subject = checked(Path(path), site)
     name, unknown = subject.site.id, unknowns(subject)
     errors = sum(one.severity == "error" for one in found)

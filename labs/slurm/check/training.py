@@ -138,7 +138,7 @@ def started(tried, root):
 
 def elsewhere(text, name, root, known=None, count=None):
     """(the Tried, its Trainings) of a script on `count` nodes, or on twice those that it asks for."""
-    tried = trial.run(text, name, root, known, options_for(text, count))
+    tried = trial.try_out(text, name, root, known, options_for(text, count))
     return tried, started(tried, root)
 
 

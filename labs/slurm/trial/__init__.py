@@ -3,7 +3,7 @@
 Its variables are those of a job with its directives; nothing is trained or submitted. What is told is what happened:
 which programs were started, with which words, at which line; or how bash says that it fails.
 
-script       run: a script's text from its beginning to its end; missing: why it cannot be tried out here
+script       try_out: a script's text from its beginning to its end; trial_missing: why it cannot be tried out here
 calls        the programs that it started, as the stand-ins have written them down
 failing      where and why it does not come to its end
 stand_in.sh  what stands for a program
@@ -12,4 +12,4 @@ beside.sh    what bash reads before the script: traps that tell its lines
 
 from labs.slurm.trial.calls import STAND_INS, UNKNOWN, Call
 from labs.slurm.trial.failing import unset
-from labs.slurm.trial.script import Tried, missing, run
+from labs.slurm.trial.script import Tried, trial_missing, try_out

@@ -57,7 +57,7 @@ def end(done, records, last, name, first, limits, seconds):
     return last, f"the script ends with status {done.status}{more}", ""
 
 
-def unset(error):
+def unset(error: str) -> tuple[str, str | None] | None:
     """(name, index or None) of the variable that an error of bash names as not set, or None."""
     match = _UNSET.match(error or "")
     return (match["name"], match["index"]) if match and match["asked"] is None else None

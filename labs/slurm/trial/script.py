@@ -45,19 +45,19 @@ class Tried:
     waits: tuple = ()
 
 
-def missing(text):
+def trial_missing(text: str) -> str | None:
     """Why a script's text cannot be tried out here, in words, or None."""
     if not _SHELL.match(text.split("\n", 1)[0]):
         return "its first line names no bash"
-    return sandbox.missing()
+    return sandbox.sandbox_missing()
 
 
-def run(text, name="script.sh", root=None, known=None, options=()):
+def try_out(text: str, name="script.sh", root=None, known: dict | None = None, options=()) -> Tried:
     """Try out the text of a batch script; returns the Tried.
 
     name: its path in the course's top folder `root`, where it starts. known: what is set where it is submitted.
     options: pairs (long name, value) of `sbatch` in the command line, which count before the script's own.
-    Raises SandboxError where `missing` says why.
+    Raises SandboxError where `trial_missing` says why.
     """
     root = Path(root or sites.find_root()).resolve()
     shell, flags = _SHELL.match(text.split("\n", 1)[0]).groups()
@@ -97,7 +97,7 @@ def _once(argv, files, env, text):
         "LABS_SECONDS": str(SECONDS),
     }
     read_only = [] if sys.base_prefix.startswith("/usr") else [sys.base_prefix]
-    done = sandbox.run(argv, files=calls.files() | files, read_only=read_only, env=told | env, limits=LIMITS)
+    done = sandbox.run_walled(argv, files=calls.files() | files, read_only=read_only, env=told | env, limits=LIMITS)
     records = {Path(path).name: text for path, text in done.files.items() if str(Path(path).parent) == calls.FOLDER}
     first = _first_lines(text)
     started = calls.read(records, first)

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from labs import recorded
-from labs.results import timeline
-from labs.results.timeline import TimelineError
-from labs.show import timelines
+from labs.lessons import timeline, timelines
+from labs.lessons.timeline import TimelineError
 
 DATA = Path(__file__).parents[1] / "data"
 MARKS, CACHED = DATA / "timeline_marks.json", DATA / "timeline_cached.json"

@@ -6,7 +6,7 @@ import tokenize
 from pathlib import Path
 
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure
-from labs.show.tables import page
+from labs.show.tables import UNSEEN, page
 
 _PLUMBING = ("import ", "from ", "print(", "parser", "if hvd.rank() == 0:", "recorder")  # not what a training is about
 
@@ -48,7 +48,7 @@ def scripts(old, new):
     before, after = ([line.strip() for line in code_lines(path)] for path in (old, new))
     went = [line for line in before if line not in after and not line.startswith(_PLUMBING)]
     came = [line for line in after if line not in before and not line.startswith(_PLUMBING)]
-    columns, plain = "", []
+    heads, columns, plain = "", "", []
     for path, mark, colour, lines in ((old, "-", "#D55E00", went), (new, "+", "#0072B2", came)):
         name = Path(path).name
         shown = "".join(
@@ -56,10 +56,12 @@ def scripts(old, new):
             f"<code>{html.escape(line)}</code></div>"
             for line in lines
         )
-        columns += f'<td style="vertical-align:top;text-align:left;width:50%"><b>{mark} only in {name}</b>{shown}</td>'
+        heads += f'<th scope="col" style="text-align:left;width:50%">{mark} only in {name}</th>'
+        columns += f'<td style="vertical-align:top;text-align:left">{shown}</td>'
         plain += [f"{mark} only in {name}:", *(f"{mark} {line}" for line in lines)]
     look = "width:100%;table-layout:fixed;overflow-wrap:anywhere"
-    page(f'<table style="{look}"><tr>{columns}</tr></table>', "\n".join(plain))
+    caption = f'<caption style="{UNSEEN}">{Path(old).name} and {Path(new).name}</caption>'
+    page(f'<table style="{look}">{caption}<tr>{heads}</tr><tr>{columns}</tr></table>', "\n".join(plain))
 
 
 def losses(runs):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from labs.show import compare
+from labs.lessons import compare
 
 OLD = '''"""What it does."""
 import os

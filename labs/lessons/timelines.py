@@ -1,9 +1,9 @@
-"""The pictures of labs.results.timeline: rows for few tensors, lanes for many."""
+"""The pictures of labs.lessons.timeline: rows for few tensors, lanes for many."""
 
 from matplotlib.patches import Patch
 
+from labs.lessons import timeline
 from labs.printed import several
-from labs.results import timeline
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure
 
 ROWS = 24  # more tensors than these are drawn as lanes
