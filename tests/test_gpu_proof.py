@@ -120,7 +120,7 @@ def test_a_prediction_is_asked_of_the_machine_that_measures(tmp_path):
     for gpu, memory in (("NVIDIA H200", 141e9), ("NVIDIA H100 80GB HBM3", 80e9)):
         path = tmp_path / "gpu.toml"
         path.write_text(measures.machine_file(gpu))
-        assert costs.load(path).device.memory.value == memory
+        assert costs.load_machine(path).device.memory.value == memory
 
 
 def test_the_page_says_that_no_gpu_was_there_and_what_is_kept():

@@ -74,7 +74,6 @@ def _options(sizes, case, model, strategy=None, workers=1, name=None):
 def predict(sizes, case, model):
     """What `labs predict` says of a step, before it is measured: of the H100's file, or of a core's on the CPU."""
     from labs import costs
-    from labs.costs import machine
     from labs.models import counts
 
     name = "laptop"
@@ -82,7 +81,9 @@ def predict(sizes, case, model):
         name = case.runs / "gpu.toml"
         files.write(name, machine_file(gpus[0]))
     facts = counts.of(model, sizes.image_size, 10)
-    found = costs.predict(model, facts, machine.load(name), 1, sizes.local_batch, image_size=sizes.image_size)
+    found = costs.predict_from_machine(
+        model, facts, costs.load_machine(name), 1, sizes.local_batch, image_size=sizes.image_size
+    )
     step = found.quantities["step_seconds"]
     return {"machine": found.as_dict()["machine"], "step_seconds": step.value, "interval": list(step.interval)}
 
