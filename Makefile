@@ -4,7 +4,7 @@
 .SHELLFLAGS := -ec
 .DEFAULT_GOAL := help
 .PHONY: help lab setup horovod jax missing kernel cluster cluster-stop cluster-test browser-test test test-quick test-more test-full facts \
-  test-versions notebooks check format student benchmarks site clean
+  test-versions notebooks check format student benchmarks gpu-proof gpu-pack site clean
 
 # A home folder that cannot be written, as on some compute nodes: one in the course's folder takes its place.
 ifneq ($(shell [ -w "$$HOME" ] && echo yes),yes)
@@ -279,6 +279,14 @@ benchmarks: setup ## Run the benchmarks behind docs/measured.md
 	  echo "$$study"; $$study
 	done
 	python -m pytest -q -s tests/results/test_drift.py
+
+gpu-proof: setup ## Measure on one GPU, part by part, for at most 8 minutes a call; ARGS="--preset test" rehearses on the CPU
+	@$(ACTIVATE)
+	python benchmarks/gpu_proof $(ARGS)
+
+gpu-pack: setup ## Pack what a machine with a GPU, Python 3.12 and JAX lacks for it, into build/gpu-pack
+	@$(ACTIVATE)
+	python benchmarks/gpu_proof/pack.py
 
 clean: ## Remove what can be made again: .venv, .tools, build, caches; your runs stay
 	@rm -rf .venv .venv-gpu .tools build .pytest_cache .ruff_cache .import_linter_cache

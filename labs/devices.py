@@ -104,8 +104,24 @@ def _of_cpu(key):
     return ""
 
 
+def on_jax():
+    """Whether Keras computes with JAX in this process: then TensorFlow is not needed, and may not be installed."""
+    return os.environ.get("KERAS_BACKEND") == "jax"
+
+
+def _gpus_of_jax():
+    # Asked for its devices, JAX starts a thread for each core, which no longer follow where `workers` pins the process.
+    if not importlib.util.find_spec("jax_plugins") or os.environ.get("CUDA_VISIBLE_DEVICES") == "":
+        return []
+    import jax
+
+    return [device for device in jax.devices() if device.platform == "gpu"]
+
+
 def gpus():
-    """TensorFlow's GPUs, as names such as "GPU:0"; an empty list on a machine without one."""
+    """TensorFlow's GPUs, as names such as "GPU:0", or JAX's where Keras computes with it; an empty list without one."""
+    if on_jax():
+        return [f"GPU:{i}" for i in range(len(_gpus_of_jax()))]
     import tensorflow as tf
 
     return [f"GPU:{i}" for i in range(len(tf.config.list_physical_devices("GPU")))]
@@ -161,8 +177,6 @@ def workers(count, pin=True, kind=None):
     global _unpinned
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise DeviceError(f"{count!r} workers: a training needs a whole number of workers, at least 1.")
-    import tensorflow as tf
-
     found = gpus() if kind != "cpu" else []
     if found:
         if count > len(found):
@@ -176,13 +190,17 @@ def workers(count, pin=True, kind=None):
             f"{count} workers on {several(cores(), 'core')}: they share cores (oversubscribed), so expect no speedup.",
             stacklevel=2,
         )
-    cpu = tf.config.list_physical_devices("CPU")[0]
+    alone = on_jax() and not importlib.util.find_spec("tensorflow")
+    if not alone:
+        import tensorflow as tf
     try:
-        if kind == "cpu":
-            tf.config.set_visible_devices([], "GPU")
-        tf.config.threading.set_intra_op_parallelism_threads(1)
-        tf.config.threading.set_inter_op_parallelism_threads(count)
-        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
+        if not alone:
+            if kind == "cpu":
+                tf.config.set_visible_devices([], "GPU")
+            cpu = tf.config.list_physical_devices("CPU")[0]
+            tf.config.threading.set_intra_op_parallelism_threads(1)
+            tf.config.threading.set_inter_op_parallelism_threads(count)
+            tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
         if pin:
             _unpinned = _allowed()
             os.sched_setaffinity(0, _idle_cores(min(count, cores())))
@@ -199,8 +217,9 @@ def workers(count, pin=True, kind=None):
 def of_jax(count):
     """Set up `count` workers in this process as devices of JAX, and return their names in Keras, such as ["cpu:0"].
 
-    A worker is one core, as of `workers`: JAX's CPU is divided into `count` virtual devices. To be called before JAX
-    computes anything. Raises DeviceError: Keras computes with another backend; JAX is missing, or already set up.
+    A worker is a GPU where JAX has GPUs. Elsewhere it is one core, as of `workers`: JAX's CPU is divided into `count`
+    virtual devices. To be called before JAX computes anything. Raises DeviceError: Keras computes with another backend;
+    JAX is missing, or already set up; more workers than GPUs.
     """
     import keras
 
@@ -211,13 +230,14 @@ def of_jax(count):
         )
     import jax
 
-    workers(count, kind="cpu")  # cores, and the threads of TensorFlow, which still reads the images
-    jax.config.update("jax_platforms", "cpu")
     try:
         jax.config.update("jax_num_cpu_devices", count)
     except RuntimeError:
         raise DeviceError("JAX has already computed, so its devices are fixed. Set them up first.") from None
-    return [f"cpu:{i}" for i in range(count)]
+    if not gpus():
+        jax.config.update("jax_platforms", "cpu")
+    # With TensorFlow installed, it reads the images: with the threads of as many cores, and on no GPU.
+    return [name.lower() for name in workers(count, kind=None if gpus() else "cpu")]
 
 
 def pin(local_rank, local_size=1):
@@ -253,14 +273,19 @@ def pin(local_rank, local_size=1):
 def machine():
     """Description of this machine for a run record: cpu, cores, memory in bytes, gpus, platform. No host name."""
     import psutil
-    import tensorflow as tf
 
-    details = [tf.config.experimental.get_device_details(gpu) for gpu in tf.config.list_physical_devices("GPU")]
+    if on_jax():
+        names = [device.device_kind for device in _gpus_of_jax()]
+    else:
+        import tensorflow as tf
+
+        details = [tf.config.experimental.get_device_details(gpu) for gpu in tf.config.list_physical_devices("GPU")]
+        names = [each.get("device_name", "GPU") for each in details]
     return {
         "cpu": _of_cpu("model name") or platform.processor() or platform.machine(),
         "cores": cores(),
         "memory": psutil.virtual_memory().total,
-        "gpus": [d.get("device_name", "GPU") for d in details],
+        "gpus": names,
         "platform": f"{platform.system()} {platform.machine()}",
     }
 

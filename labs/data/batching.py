@@ -4,6 +4,7 @@ The pipeline shuffles *indices* and gathers one batch at a time, still small: re
 the model, on the worker.
 """
 
+import importlib.util
 import itertools
 
 import numpy as np
@@ -82,4 +83,30 @@ def pipeline(dataset: Dataset, global_batch: int, *, workers: int = 1, seed: int
     The images are the same whatever `workers` is, which is only checked. Raises DataError: see `check_batch`.
     """
     check_batch(len(dataset.labels), global_batch, workers)
+    if not importlib.util.find_spec("tensorflow"):  # Keras on JAX
+        return _without_tensorflow(dataset, global_batch, seed)
     return batches(dataset, order(dataset, global_batch, seed=seed), global_batch)
+
+
+def _without_tensorflow(dataset, batch, seed):
+    """The same batches in the same order as `batches` of `order`, for `fit(..., shuffle=False)`: a keras PyDataset."""
+    import keras
+
+    class Batches(keras.utils.PyDataset):
+        def __init__(self):
+            super().__init__()
+            self.passes = 0
+            self.on_epoch_end()
+
+        def __len__(self):
+            return len(dataset.labels) // batch
+
+        def __getitem__(self, index):
+            rows = self.rows[index * batch : (index + 1) * batch]
+            return dataset.images[rows], dataset.labels[rows]
+
+        def on_epoch_end(self):
+            self.rows = np.random.default_rng([seed, self.passes]).permutation(len(dataset.labels))
+            self.passes += 1
+
+    return Batches()

@@ -165,10 +165,10 @@ def check(plan, names, counts, strategy, seed, launchers):
         raise StudyError(f"Strategy single is for 1 worker, not {max(counts)}: use --strategy mirrored.")
     if strategy == "jax" and not importlib.util.find_spec("jax"):
         raise StudyError("JAX is not installed, so nothing was started. Run `make jax`, or use --strategy mirrored.")
-    if strategy == "jax" and devices.gpus():
+    if strategy == "jax" and not devices.on_jax() and devices.gpus():
         raise StudyError(
-            "The course's JAX computes on the CPU only, and a worker is a GPU here. Hide them from this study: "
-            "CUDA_VISIBLE_DEVICES= labs study --strategy jax ..."
+            "TensorFlow sees GPUs here, and JAX may not. For JAX on them type KERAS_BACKEND=jax labs study "
+            "--strategy jax ...; for one on the CPU add CUDA_VISIBLE_DEVICES= (empty)."
         )
     for count, launcher in launchers.items():
         launch.command(count, launcher)

@@ -231,7 +231,7 @@ _COUNT = "import json, sys; from labs.models import counts; counts.answer(*json.
 def _elsewhere(name, image_size, classes):
     """Facts from a new process, so that this one loads no TensorFlow and its devices stay as they are."""
     command = [sys.executable, "-c", _COUNT, json.dumps([str(name), image_size, classes])]
-    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "KERAS_BACKEND": "tensorflow"}
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL)
     if done.returncode:
         raise FactsError(

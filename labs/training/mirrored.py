@@ -2,7 +2,7 @@
 
 import warnings
 
-import tensorflow as tf
+import keras
 
 from labs import compat
 from labs.errors import LabsError
@@ -18,6 +18,10 @@ def check(model):
     Raises MirroredError for gradients that are to be summed over steps: Keras cannot, with one replica or many. Warns
     of clipping on several replicas: Keras clips there before it adds up.
     """
+    if keras.backend.backend() == "jax":
+        return  # it has neither; TensorFlow may not be installed
+    import tensorflow as tf
+
     compat.no_tuning_thread()  # the pipeline may be the script's own, and not of labs.data
     if not isinstance(compat.strategy(model), tf.distribute.MirroredStrategy):
         return

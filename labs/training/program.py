@@ -4,9 +4,9 @@ The scripts that students write (notebooks/scripts) say the same in plain sight,
 """
 
 import argparse
+import contextlib
 
 import keras
-import tensorflow as tf
 
 from labs import data, devices, models, training
 
@@ -24,7 +24,7 @@ def main(argv=None):
 
     if args.strategy == "single" and args.workers != 1:
         parser.error(f"--strategy single uses one worker, not {args.workers}; use --strategy mirrored.")
-    rank, strategy, callbacks, learning_rate = 0, tf.distribute.get_strategy(), [], args.learning_rate * args.workers
+    rank, scope, callbacks, learning_rate = 0, contextlib.nullcontext(), [], args.learning_rate * args.workers
     if args.strategy == "horovod":
         from labs import hvd
 
@@ -47,12 +47,14 @@ def main(argv=None):
     else:
         images = data.pipeline(dataset, args.batch_size, workers=args.workers, seed=args.seed)
     if args.strategy == "mirrored":
-        strategy = tf.distribute.MirroredStrategy(devices=names)
+        import tensorflow as tf
+
+        scope = tf.distribute.MirroredStrategy(devices=names).scope()
     if rank == 0:
         print(f"Model {args.model} {args.workers} workers\nStrategy: {args.strategy}")
         print(f"Batch_size: {args.batch_size}\nN_replicas: {args.workers}\nImages: {len(dataset.images)}")
         print(f"Learning_rate: {learning_rate}", flush=True)
-    with strategy.scope():
+    with scope:
         model = models.build(args.model, args.image_size, len(dataset.classes))
         optimizer = keras.optimizers.SGD(learning_rate)
         model.compile(

@@ -64,6 +64,20 @@ def test_digits_are_interpolated_as_tensorflow_does():
     assert np.abs(data.load().images[:50, ..., 0] - theirs.numpy()).max() <= 0.51
 
 
+def test_without_tensorflow_the_pipeline_gives_the_same_batches(monkeypatch):
+    dataset = data.load("synthetic:100")
+    with_it = data.pipeline(dataset, 32, seed=3)
+    monkeypatch.setitem(sys.modules, "tensorflow", None)  # as if it were not installed
+    without = data.pipeline(dataset, 32, seed=3)
+    monkeypatch.undo()
+    for _ in range(2):
+        expected = [(images.numpy(), labels.numpy()) for images, labels in with_it]
+        for i, (images, labels) in enumerate(expected):
+            assert np.array_equal(without[i][0], images) and np.array_equal(without[i][1], labels)
+        assert len(without) == len(expected) == 3
+        without.on_epoch_end()
+
+
 def test_subset_is_balanced_and_seeded():
     subset = data.load("digits", images=105, seed=3)
     counts = np.bincount(subset.labels)

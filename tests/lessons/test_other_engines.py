@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -12,6 +13,20 @@ from labs.errors import UseError
 from labs.lessons.nb14 import experiments
 from labs.measure import study
 from labs.results import record
+
+# The training program as on a machine where TensorFlow is not installed.
+WITHOUT_TENSORFLOW = """
+import importlib.util, sys
+real = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "tensorflow" else real(name, *rest)
+class Missing:
+    def find_spec(name, *_):
+        if name == "tensorflow":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing)
+from labs.training import program
+program.main(sys.argv[1:])
+"""
 
 
 @pytest.fixture(scope="session")
@@ -58,11 +73,23 @@ def test_a_study_on_jax_leaves_records_of_this_strategy_and_is_reused(tmp_path, 
     assert "reused" in said[0]
 
 
+@pytest.mark.more("a training that compiles on JAX")
+@pytest.mark.slow
+def test_without_tensorflow_keras_trains_on_jax(tmp_path, needs_jax):
+    asked = ["--strategy=jax", "--model=SmallCNN", "--batch_size=32", "--epochs=2", "--dataset=synthetic:64"]
+    env = os.environ | {"KERAS_BACKEND": "jax"}
+    subprocess.run(
+        [sys.executable, "-c", WITHOUT_TENSORFLOW, *asked, "--run=own", f"--runs={tmp_path}"], env=env, check=True
+    )
+    found = record.load(tmp_path / "own.json")
+    assert found.state == "finished" and [epoch.images for epoch in found.epochs] == [64, 64]
+
+
 def test_a_study_on_jax_is_refused_where_there_is_no_jax_or_a_gpu(monkeypatch):
     plan = presets.PRESETS["test"]
     monkeypatch.setattr(devices, "gpus", lambda: ["GPU:0"])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: SimpleNamespace())
-    with pytest.raises(study.StudyError, match="CPU only"):
+    with pytest.raises(study.StudyError, match="KERAS_BACKEND=jax"):
         study.check(plan, ("SmallCNN",), (1, 2), "jax", 0, {})
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(study.StudyError, match="`make jax`"):
