@@ -84,7 +84,10 @@ def test_region_in_a_block_keeps_its_indentation():
 def test_region_with_return_and_two_regions_in_a_function():
     source = "def f(x):\n" + region("y = x", indent="    ") + "    print(y)\n" + region("return y", indent="    ")
     assert blank(source) == f"def f(x):\n    y = {FILL}\n    print(y)\n    {FILL}\n"
-    assert blank(region("y = x\nreturn y", "def f(x):\n", indent="    ")) == f"def f(x):\n    y = {FILL}\n"
+    assert (
+        blank(region("y = x\nreturn y", "def f(x):\n", indent="    "))
+        == f"def f(x):\n    y = {FILL}\n    return {FILL}\n"
+    )
 
 
 GIVEN = "### GIVEN: "  # what stands in the student's form instead of a blank
