@@ -125,9 +125,9 @@ outcome("01.4", last["devices"] / first["devices"], how="computed")
 
 # %% [markdown]
 # The picture splits each row's gain over the first row into two factors. In the left plot, the dashed line shows the
-# time that larger numbers of P100 GPUs would take if they scaled ideally from 8. In the right plot, the grey bar is
-# the factor that the number of devices gives at best, and the coloured bar is the remaining factor. Multiply the two
-# to get the whole gain.
+# time that larger numbers of P100 GPUs would take if they scaled ideally from 8. In the right plot, the grey bar is the
+# factor that the number of devices gives at best, and the coloured bar is the remaining factor. Multiply the two to get
+# the total gain.
 
 # %%
 plots.show(pictures.imagenet())

@@ -221,8 +221,8 @@ else:
 # ## Every step
 #
 # An epoch is made up of steps, and the record keeps the time of each one. With 2 workers, each of them still processes
-# as many images per step as a single worker, and then waits for the other. **Predict:** how many times as long is the
-# usual (median) step with 2 workers?
+# as many images per step as a single worker, and then waits for the other. **Predict:** how many times as long as with
+# 1 worker is the typical (median) step with 2 workers?
 
 # %% labs={"id": "05.9"}
 ### BEGIN SOLUTION

@@ -533,13 +533,13 @@ if repaired:
 # I shuffle the sample numbers in each epoch with a seed that all ranks share, cut the order to whole global batches,
 # give rank r every K-th number from position r onwards, and batch with the local batch, which is the global batch / K.
 # So every number that is not cut off is in exactly one share. Shuffling with different seeds *before* sharding would
-# leave samples unread in every epoch, a quarter of them on 2 ranks. I shard an image folder by its list of files. I
-# shard TFRecord files only if they were written from shuffled data and there are many more files than ranks; otherwise,
-# I shard the records before they are decoded. Because of the cut, all ranks take the same number of steps; without it,
-# an extra step would find no partner, be averaged with a step of another epoch, or wait for ever. This leaves out less
-# than one global batch, and different samples in each epoch. To know that the shards are right, I collect the sample
+# leave samples unread in every epoch: on 2 ranks, a quarter of all samples. I shard an image folder by its list of
+# files. I shard TFRecord files only if they were written from shuffled data and there are many more files than ranks;
+# otherwise, I shard the records before they are decoded. Because of the cut, all ranks take the same number of steps;
+# without it, an extra step would find no partner, be averaged with a step of another epoch, or wait for ever. This
+# leaves out less than one global batch, and different samples in each epoch. To check the shards, I collect the sample
 # numbers of all ranks for an epoch: no number may appear twice, only those that were cut off may be missing, and all
-# shares must have the same length. In the record, steps x global batch must not exceed the number of images in the data
+# shards must have the same length. In the record, steps x global batch must not exceed the number of images in the data
 # set. With the same local batch, K ranks must take 1/K as many steps as one rank; if they take the same number, the
 # data are not sharded.
 # ### END SOLUTION
@@ -821,7 +821,8 @@ outcome("06.23", [decoded["the samples, after decoding"], decoded["the files"]],
 # %% [markdown]
 # If you shard the files, a rank reads only half the bytes, but its share is only as fair as its files are. Each of
 # these files contains neighbouring classes, so the two ranks train on different classes. If you shard the records, the
-# shares are fair, but every rank reads everything. If you shard after decoding, every rank even decodes everything.
+# shares are fair, but every rank reads everything. If you shard after decoding, every rank also has to decode
+# everything.
 #
 # Suppose that eight workers shard these four *files*. How many workers get nothing at all?
 

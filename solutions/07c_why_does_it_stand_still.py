@@ -34,8 +34,8 @@ several = real and plan.name != "test"  # on the smallest preset, only the first
 # ## The tools, on a live job
 #
 # Open `scripts/reports_loss.py`. In each step, all ranks average their gradients. After every tenth step, rank 0
-# reports the losses of all ranks. Start the job on 2 ranks, and wait until no rank makes progress. (If you forget the
-# job, it is stopped after 5 minutes. *Kernel, Interrupt* stops it with all its ranks.)
+# reports the losses of all ranks. Start the job on 2 ranks, and wait until no rank makes progress. (If you forget about
+# the job, it is stopped after 5 minutes. *Kernel, Interrupt* stops it with all its ranks.)
 
 # %%
 if real:

@@ -407,7 +407,7 @@ if answered("T7", "08.13") and not quick and queue.available():
 #
 # - the batch size per worker, and the learning rate for each number of workers;
 # - the relevant lines of `.out` for each number of workers, and a comment on `.err`;
-# - the epoch time and the images per second, averaged over all rounds except the first epoch;
+# - the epoch time and the images per second, averaged over all rounds except the first;
 # - the speedup with its interval, and what counts as one worker;
 # - the accuracy alongside the speed, with the number of updates;
 # - your prediction of the step time on 2 workers, with its residual.

@@ -190,8 +190,8 @@ check("08.16", contrast)
 # you: with `matters = 0.05`, differences of up to 5 % do not matter. Then three answers are possible:
 #
 # - `"yes"`: the interval does not contain 1. The difference is real, even if it is small.
-# - `"no"`: the interval contains 1 and lies *entirely* between 1 / (1 + matters) and 1 + matters. Differences in this
-#   range do not matter to you.
+# - `"no"`: the interval contains 1 and lies *entirely* between `1 / (1 + matters)` and `1 + matters`. Differences in
+#   this range do not matter to you.
 # - `"can't tell"`: the interval contains 1, but it also contains differences that would matter.
 
 
@@ -399,8 +399,8 @@ print(verdict.compare([load_record(file) for file in horovod_files], large, smal
 
 # %% [markdown]
 # If both verdicts are on your runs, or both on recorded runs, you have two measurements from one machine, taken at
-# different times and with different methods of exchange. Where they agree, they support each other. If one is on your
-# runs and the other on recorded runs, they come from two different machines, and you must judge each on its own.
+# different times and with different methods of exchange. Where they agree, they support each other. If one comes from
+# your runs and the other from recorded runs, they come from two different machines, and you must judge each on its own.
 #
 # ## Optional: one configuration against itself
 #

@@ -76,8 +76,8 @@ one = trained["one process"]
 # %% [markdown]
 # How far apart may the weights of two training runs be if both compute the same thing? In floating-point arithmetic, (a
 # + b) + c does not always equal a + (b + c). So the mean gradient depends on the order in which the images are added
-# up, and each engine has its own order. You can see how much this matters in a single process: it also trained four
-# more times, each time with the images of every batch in a different order.
+# up, and each engine has its own order. A single process shows how much this matters: it was trained four more times,
+# each time with the images of every batch in a different order.
 #
 # Write a function that takes these weights and returns the **tolerance**. First find the largest absolute difference
 # between a weight in the first row and the same weight in any later row. The other engines also use different libraries
