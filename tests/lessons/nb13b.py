@@ -308,6 +308,7 @@ ANSWERS = {
             pipeline(waits=True),
             pipeline(lambda rank, K, M: 1),
             pipeline(lambda rank, K, M: K),
+            pipeline(lambda rank, K, M: K - rank + 1),
             pipeline(lambda rank, K, M: rank + 1),
         ],
         "secret": None,

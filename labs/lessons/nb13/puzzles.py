@@ -224,9 +224,9 @@ def _best_tensor(case):
 # 10 to 12: pipelines
 
 
-def _pipeline(ranks=4, rounds=2, factor=1.0, words=()):
+def _pipeline(ranks=4, rounds=2, factor=1.0, words=(), activation=2.0):
     words = (*_COMPUTING, "send", "receive", "wait", *words)
-    case = Case(ranks, ranks, rounds * ranks, "stages", load=0.02, update=0.1, activation=2.0, bandwidth=200.0)
+    case = Case(ranks, ranks, rounds * ranks, "stages", load=0.02, update=0.1, activation=activation, bandwidth=200.0)
     return _scaled(replace(case, words=words), factor)
 
 
@@ -238,6 +238,11 @@ def _pipelined(case):
 def _best_gpipe(case):
     time = _pipelined(case) + 2 * (case.ranks - 1) * case.message(case.activation)
     return {"time": (time, time)}
+
+
+def _1f1b(ranks=4, factor=1.0):
+    """With activations so large that one micro-batch more than needed misses the bar."""
+    return _pipeline(ranks, 3, factor, activation=6.0)
 
 
 def _best_1f1b(case):
@@ -352,9 +357,9 @@ PUZZLES = {
     ),
     "13.11": Puzzle(
         "1F1B",
-        _pipeline(rounds=3),
+        _1f1b(),
         _best_1f1b,
-        lambda random: _pipeline(random.choice((3, 5, 6)), 3, _speed(random)),
+        lambda random: _1f1b(random.choice((3, 5, 6)), _speed(random)),
         {
             "time": "Move the slider to a rank that waits in the middle: which operation could have come first?",
             "memory": "Move the slider to the peak of rank 0: how many micro-batches are under way there?",
