@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Write the schedule: data parallelism and ZeRO
 #
-# **Time: 75 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 90 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
