@@ -135,8 +135,8 @@ def waits_at_once(rank, K, L, M):
     updates(L)
 
 
-def accumulation(exchanges="last", together=False, mine=lambda rank, K, M: range(rank, M, K)):
-    """13.3: when the gradients are exchanged: during the last pass, after it, or in each pass."""
+def accumulation(exchanges="last", together=False, mine=lambda rank, K, M: range(rank, M, K), size=1):
+    """13.3: when the gradients are exchanged: during the last pass, after it, or in each pass; layers in a message."""
 
     @program
     def accumulated(rank, K, L, M):
@@ -149,8 +149,9 @@ def accumulation(exchanges="last", together=False, mine=lambda rank, K, M: range
                 forwards(L, batch)
             for layer in reversed(range(L)):
                 backward(layer, batch)
-                if exchanges == "each" or exchanges == "last" and batch == batches[-1]:
-                    started.append(all_reduce(gradient(layer), wait=exchanges == "each"))
+                if (exchanges == "each" or exchanges == "last" and batch == batches[-1]) and layer % size == 0:
+                    full = map(gradient, range(layer, min(layer + size, L)))
+                    started.append(all_reduce(*full, wait=exchanges == "each"))
         for each in started if exchanges == "last" else []:
             wait(each)
         if exchanges == "after":
@@ -200,6 +201,21 @@ def zero_2(exchange=reduce_scatter, updates_at_once=False, frees=None):
             all_gather(weights(layer))
 
     return (sharded,)
+
+
+@program
+def started_and_not_awaited(rank, K, L, M):
+    """13.5: all reduce-scatters are started, and waited for at the end of the backward pass."""
+    forwards(L, rank)
+    started = []
+    for layer in reversed(range(L)):
+        backward(layer, rank)
+        started.append(reduce_scatter(gradient(layer), wait=False))
+    for each in started:
+        wait(each)
+    for layer in range(L):
+        update(layer)
+        all_gather(weights(layer))
 
 
 def zero_3(prefetch=True, frees=True, all_first=False, keep=True, again=True):
@@ -297,6 +313,8 @@ ANSWERS = {
             accumulation("each"),
             accumulation(mine=lambda rank, K, M: range(rank * K, (rank + 1) * K)),
             accumulation(mine=lambda rank, K, M: [rank]),
+            accumulation(size=2),
+            accumulation("none", mine=lambda rank, K, M: range(M)),
         ],
         "secret": None,
     },
@@ -310,7 +328,8 @@ ANSWERS = {
     },
     "13.5": {
         "right": [zero_2(), zero_2(updates_at_once=True)],
-        "wrong": [zero_1(), zero_2(all_reduce, frees=lambda rank: rank), zero_2(frees=lambda rank: 0)],
+        "wrong": [zero_1(), zero_2(all_reduce, frees=lambda rank: rank), zero_2(frees=lambda rank: 0),
+            (started_and_not_awaited,)],
         "secret": None,
     },
     "13.6": {

@@ -324,6 +324,7 @@ ANSWERS = {
             pipeline(halves=lambda rank, K: 99),
             pipeline(halves=lambda rank, K: rank, after=True),
             pipeline(halves=lambda rank, K: rank + 2),
+            pipeline(halves=lambda rank, K: max(0, rank - 1)),
         ],
         "secret": None,
     },
