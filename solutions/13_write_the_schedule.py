@@ -301,8 +301,8 @@ game.show("13.4", zero_1)
 #
 # The start is the same as in puzzle 4, but the example has 8 layers. Play your program from puzzle 4 on it, in a cell of
 # its own: `game.show("13.5", zero_1)`. At the end of the backward pass, every rank holds the whole gradients of all
-# layers, although it needs only its own part of each. Now there is also a bar for the memory. It leaves no room for a
-# second whole gradient, so wait for each exchange of a gradient before the next backward pass.
+# layers, although it needs only its own part of each. Now there is also a bar for the memory. Keep only one whole
+# gradient at a time: wait for each exchange before the next backward pass.
 
 # %%
 game.puzzle("13.5")

@@ -34,8 +34,9 @@ def updates(layers):
         update(layer)
 
 
-def plain(batch=lambda rank, batches: [rank], exchanged=lambda layers: [range(layers)], after=lambda: None):
-    """13.1: which micro-batches a rank computes, and which layers are exchanged together."""
+def plain(batch=lambda rank, batches: [rank], exchanged=lambda layers: [range(layers)], after=lambda: None,
+          updated=lambda layers: layers):  # fmt: skip
+    """13.1: which micro-batches a rank computes, which layers are exchanged together, and how many updated."""
 
     @program
     def data_parallel(rank, K, L, M):
@@ -44,7 +45,7 @@ def plain(batch=lambda rank, batches: [rank], exchanged=lambda layers: [range(la
             backwards(L, each)
         for layers in exchanged(L):
             all_reduce(*map(gradient, layers))
-        updates(L)
+        updates(updated(L))
         after()
 
     return (data_parallel,)
@@ -91,6 +92,24 @@ def yields(rank, K, L, M):
 @program
 def fractions(rank, K, L, M):
     load(rank / 1)
+
+
+def exchanging(what):
+    """13.1: what is written in the call of all_reduce."""
+
+    @program
+    def data_parallel(rank, K, L, M):
+        forwards(L, rank)
+        backwards(L, rank)
+        all_reduce(what(L))
+        updates(L)
+
+    return (data_parallel,)
+
+
+@program
+def without_layers(rank, K):
+    load(rank)
 
 
 @program
@@ -286,12 +305,16 @@ ANSWERS = {
             plain(batch=lambda rank, batches: [0]),
             plain(batch=lambda rank, batches: [rank + 1]),
             plain(after=lambda: update(0)),
+            plain(updated=lambda layers: layers - 1),
             (typed,),
             (endless,),
             (not_a_program,),
             (outside,),
             (yields,),
             (fractions,),
+            exchanging(lambda layers: [gradient(layer) for layer in range(layers)]),
+            exchanging(lambda layers: gradient),
+            (without_layers,),
             (started_in_13_1,),
             (by_hand,),
         ],

@@ -12,7 +12,7 @@ from tree import ROOT
 from labs import checks
 from labs.checks import tasks
 from labs.lessons.nb13 import game, pictures, real
-from labs.lessons.nb13.programs import program
+from labs.lessons.nb13.programs import gradient, program
 from labs.lessons.nb13.puzzles import BAR, PUZZLES, bars, exchanged_in_buckets, measured
 from labs.simulate.schedule import Case, play
 
@@ -109,6 +109,62 @@ def test_the_case_in_which_a_check_found_something_can_be_shown(tmp_path, monkey
     assert state == "wrong" and "K = 4" not in hint
     game.show("13.1", nb13.typed, last=True)
     assert re.search(r"With (K = \d, L = \d, M = \d)", hint)[1] in capsys.readouterr().out
+
+
+SAID = (  # puzzle, wrong program, what the verdict says
+    (
+        "13.1",
+        nb13.exchanging(lambda layers: [gradient(0)]),
+        r"`all_reduce\(what\(L\)\)`: `all_reduce` got a list: write `",
+    ),
+    (
+        "13.1",
+        nb13.exchanging(lambda layers: gradient),
+        r"got `gradient` without its layer: write `gradient\(layer\)`\.$",
+    ),
+    ("13.1", (nb13.without_layers,), r"A program takes \(rank, K, L, M\): `def without_layers\(rank, K, L, M\):`\.$"),
+    ("13.1", nb13.plain(exchanged=nb13.nothing), r"lacks micro-batch"),
+    ("13.1", (nb13.by_hand,), r"must be solved without `receive`"),
+    (
+        "13.3",
+        nb13.accumulation("none", mine=lambda rank, K, M: range(M)),
+        r"Every rank computes every micro-batch: how m",
+    ),
+    (
+        "13.3",
+        nb13.accumulation(size=2),
+        r"L = 5, M = \d+ \(a drawn case: see it with `last=True`\), the sums are right",
+    ),
+    ("13.7", (nb13b.waits_for_a_list,), r"`wait` takes one exchange; call it for each in the list\.$"),
+    (
+        "13.8",
+        nb13b.halves(same=True),
+        r" Rank 0 is sending gradient\(0, 2, 3\) to rank 2, and nobody is receiving it\.$",
+    ),
+    (
+        "13.12",
+        nb13b.pipeline(halves=lambda rank, K: 99),
+        r"takes 30\.35 ms; .* Also, a rank holds up to 66 MB; the bar is",
+    ),
+)
+
+
+@pytest.mark.parametrize(("id", "program", "said"), SAID)
+def test_a_verdict_names_the_cause(id, program, said, tmp_path, monkeypatch):
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    state, hint = checks.judge(id, *program)
+    assert state == "wrong" and re.search(said, hint), hint
+
+
+def test_where_nothing_is_split_no_part_is_named():
+    (without,) = nb13.plain(exchanged=nb13.nothing)
+    assert "micro-batch" in solved("13.1", PUZZLES["13.1"].case, without).problem
+    (forgets,) = nb13.plain(updated=lambda layers: layers - 1)
+    assert solved("13.1", PUZZLES["13.1"].case, forgets).problem == (
+        "At the end, weights(5) on rank 0 has not been updated."
+    )
+    (whole,) = nb13.zero_1(gathers=False)
+    assert "part 1 of weights(0) on rank 0" in solved("13.4", PUZZLES["13.4"].case, whole).problem
 
 
 def test_a_game_of_ones_own_grows_with_its_ranks(tmp_path, monkeypatch, capsys):

@@ -1,8 +1,9 @@
 """The twelve puzzles: what each is played with, and how good a schedule can be.
 
 A puzzle is judged with its example and with each of its `shapes`, on machines whose speed is drawn anew, by `best`: for
-each measure that counts the best that is known, and the bound that nobody can pass, in ms or MB. A schedule must come to within BAR of the best known.
-How the best known was found stands beside it; `benchmarks/schedules.py` looks for better ones.
+each measure that counts the best that is known, and the bound that nobody can pass, in ms or MB. A schedule must come
+to within BAR of the best known. How the best known was found stands beside it; `benchmarks/schedules.py` looks for
+better ones.
 """
 
 import math
@@ -356,7 +357,7 @@ PUZZLES = {
         _best_tensor,
         _shapes((8, 2), (8, 6, 4)),
         {
-            "time": "Which of your exchanges moves an activation or an error that the next layer could have used in parts?",
+            "time": "Which of your exchanges moves an activation or an error that the next layer could use in parts?",
             "bytes": "Which activation is the wide one, and does it have to leave its rank?",
         },
     ),
