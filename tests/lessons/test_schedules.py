@@ -1,5 +1,6 @@
 """The puzzles of notebooks 13 and 13b: bars and bounds, the picture, the table of one's best, and real processes."""
 
+import inspect
 import json
 import random
 import re
@@ -11,9 +12,9 @@ from tree import ROOT
 
 from labs import checks
 from labs.checks import tasks
-from labs.lessons.nb13 import game, pictures, real
+from labs.lessons.nb13 import game, pictures, programs, real
 from labs.lessons.nb13.programs import gradient, program
-from labs.lessons.nb13.puzzles import BAR, PUZZLES, bars, exchanged_in_buckets, measured
+from labs.lessons.nb13.puzzles import BAR, PUZZLES, bars, changed, exchanged_in_buckets, measured
 from labs.simulate.schedule import Case, play
 
 ANSWERS = nb13.ANSWERS | nb13b.ANSWERS
@@ -109,6 +110,10 @@ def test_the_case_in_which_a_check_found_something_can_be_shown(tmp_path, monkey
     assert state == "wrong" and "K = 4" not in hint
     game.show("13.1", nb13.typed, last=True)
     assert re.search(r"With (K = \d, L = \d, M = \d)", hint)[1] in capsys.readouterr().out
+    (right,) = ANSWERS["13.1"]["right"][0]
+    assert checks.check("13.1", right)
+    game.show("13.1", right, last=True)
+    assert "There is no case from a check to show: this is the example." in capsys.readouterr().out
 
 
 SAID = (  # puzzle, wrong program, what the verdict says
@@ -195,6 +200,12 @@ def test_every_puzzle_says_what_it_is_played_with(capsys):
         said = capsys.readouterr().out
         assert said.count("Bar: ") == len(bars(PUZZLES[id], PUZZLES[id].case)) and "At the start" in said
         assert tasks.task(id).title == PUZZLES[id].title
+        assert ("an activation 2 MB, 8 MB for even layers.\n" in said) == (id == "13.9")
+
+
+def test_each_word_of_the_programs_has_its_description():
+    words = [value for name, value in vars(programs).items() if inspect.isfunction(value) and name[0] != "_"]
+    assert len(words) == 19 and all(word.__doc__ for word in words)
 
 
 # The picture
@@ -213,6 +224,23 @@ def test_the_picture_moves_and_says_what_each_rank_does_and_holds():
     assert legend == ["forward", "backward: inputs", "backward: weights", "update", "load", "idle", "message"]
     patterns = {part.get_hatch() for part in ranks.collections if part.get_label() in legend}
     assert len(patterns) == 6  # each kind has its own
+    key = memory.get_legend()
+    assert [text.get_text() for text in key.texts] == [f"rank {rank}" for rank in range(4)]
+
+
+def test_each_memory_line_of_nine_ranks_has_its_look_and_the_peak_is_told_whole():
+    case = changed(PUZZLES["13.6"].case, ranks=9)
+    draw, _ = pictures.moving(solved("13.6", case), "ZeRO-3")
+    figure = draw()
+    lines = figure.axes[1].get_legend().legend_handles
+    assert len({(line.get_color(), line.get_marker()) for line in lines}) == 9
+    (told,) = (text.get_text() for text in figure.texts if text.get_text().startswith("at "))
+    assert "activation\n       (0-3, 0), error (3-4, 0)\nrank 1 " in told and told.count("\N{HORIZONTAL ELLIPSIS}") == 8
+
+
+def test_what_arrives_is_told_beside_what_is_there():
+    found = solved("13.7", PUZZLES["13.7"].case)
+    assert pictures.told_of(found, 0, 0.0).endswith("holds 10 MB: gradient 0 and 2 MB that arrive")
 
 
 def test_the_picture_of_a_deadlock_shows_its_cycle():
