@@ -19,7 +19,7 @@
 #
 # Run a cell with **Shift + Enter**. To run all cells, choose *Run All Cells* from the *Run* menu.
 #
-# Start with the cell below: it draws the way through the course that you choose, and how far you have got.
+# Start with the cell below: it shows the path that you choose through the course, and how far you have got.
 
 # %%
 from labs import checks
@@ -44,8 +44,8 @@ plots.show(pictures.course(checks.progress(), path))
 # %% [markdown]
 # ## What is this machine?
 #
-# The kit's doctor inspects it. Each row says what was found and what that means; if something needs fixing, it says
-# how. The first time, this takes a few seconds because TensorFlow has to start.
+# The kit's doctor inspects this machine. Each row says what was found and what that means; if something needs fixing,
+# it says how. The first time, this takes a few seconds because TensorFlow has to start.
 
 # %%
 from labs import devices, doctor
@@ -113,7 +113,7 @@ outcome("00.2", *first.speedup(runs))
 # - What if part of the work cannot be divided (`01_basic_concepts`)?
 # - The workers share one machine. You will take a training step apart and see how much time each of these effects costs
 #   here (`05_resnet50_scaling`).
-# - Does it depend on the network? A larger network has more to compute, but also more to send
+# - Does the answer depend on the network? A larger network has more to compute, but also more to send
 #   (`08_resnet152_scaling`, `08b_both_networks_together`).
 #
 # ## How the kit works
@@ -157,9 +157,9 @@ tables.scaling(metrics.summarise(runs))
 # you have written your answer, run the cell below it: it lists what a good answer contains. The report collects what
 # you hand in.
 #
-# How good are your predictions over the course? Each point is one number that you predicted; it shows the outcome
+# How good are your predictions throughout the course? Each point is one number that you predicted; it shows the outcome
 # divided by your prediction. If a point is on the dashed line, you were right; at 2, the outcome was twice your
-# prediction. Words are simply right or wrong. The bars show the intervals of the outcomes.
+# prediction. Predictions in words are either right or wrong. The bars show the intervals of the outcomes.
 
 # %%
 plots.show(pictures.predictions())

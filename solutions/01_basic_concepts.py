@@ -17,8 +17,8 @@
 # the work, and what must each device keep in its memory? At the end you complete task **T1** in your own words.
 #
 # You will not train anything in this notebook. Instead, you will work with small simulations and with numbers that
-# others have published or measured. One example is a training run on a cluster: on 4 GPUs, it is nearly 4 times as
-# fast.
+# others have published or measured. One example is a training run on a cluster: on 4 GPUs, it is nearly 4 times as fast
+# as on one.
 
 # %%
 from labs import recorded
@@ -64,8 +64,8 @@ if answered("01.1"):
 #
 # Two estimates illustrate this: GPT-3 would take about **355 years on one V100** (C. Li, Lambda, 2020), and about **34
 # days on 1024 A100** GPUs (D. Narayanan and others, [2104.04473](https://arxiv.org/abs/2104.04473), 2021). That is 3811
-# times as fast. The number of devices gives a factor of 1024 at best. The rest, a factor of 3.7 or more, comes from the
-# newer device and everything else. So you need to distinguish between two terms:
+# times as fast. The number of devices accounts for a factor of 1024 at best. The rest, a factor of 3.7 or more, comes
+# from the newer device and everything else. So you need to distinguish between two terms:
 #
 # - **Acceleration**: a different, faster device does the same work.
 # - **Scaling**: more devices *of the same kind* share the work.
@@ -93,8 +93,8 @@ check("01.3", speedup_2, speedup_4, efficiency_4)
 
 # %% [markdown]
 # The factor of 75 is acceleration: a GPU replaced a CPU. The gain after that is scaling, and it stopped at 2 GPUs. A
-# "speedup of 150" hides both facts. So never call a ratio of times on two kinds of device a speedup, and always say
-# what you are comparing with.
+# "speedup of 150" hides both facts. So never use the term *speedup* for a ratio of times on two kinds of device, and
+# always say what you are comparing with.
 #
 # ## From 29 hours to 1.2 minutes
 #
@@ -138,7 +138,7 @@ plots.show(pictures.imagenet())
 # remaining factors, such as 5.7 or 7.6, say nothing about scaling. (For the TPU pod, the number of devices was not
 # published.)
 #
-# You can compute a speedup only from the three P100 rows, and nobody published a time on 1 device. So take the first
+# You can compute a speedup only from the three P100 rows, but nobody published a time on 1 device. So take the first
 # row as the baseline. Compared with it, by what factor is another row faster, and by what factor does it use more
 # devices?
 
@@ -196,7 +196,7 @@ log = recorded.CTE_POWER.read_text().splitlines()
 print(*log[:13], "...", *log[26:], sep="\n")
 
 # %% [markdown]
-# Which of a run's epochs do you use for the time of *one* epoch?
+# Which of a run's epochs do you use to determine how long *one* epoch takes?
 #
 # - **a**: the mean of all five, because you also have to wait for the first one
 # - **b**: the mean of epochs 2 to 5, because the first one also includes preparing the program and reserving memory
@@ -266,7 +266,7 @@ check("01.9", lowest, highest)
 plots.show(plots.scaling(collect.rows([recorded.CTE_POWER], images=50_000), ("epoch time", "speedup")))
 
 # %% [markdown]
-# This is what success looks like: 4 GPUs of one node are nearly 4 times as fast as one. The figures were *recorded* on
+# This is what success looks like: 4 GPUs of one node are nearly 4 times as fast as one. The numbers were *recorded* on
 # a cluster with a GPU for each worker. On your own machine the workers may share cores and memory, and 2 workers may
 # even be slower than 1. From notebook 05 on, you will measure this and find out why.
 #
@@ -294,10 +294,10 @@ check("01.10", kind_of_scaling)
 
 # %% [markdown]
 # How far can scaling go? Suppose that part of the work is **serial**: adding workers does not shorten it. In a training
-# run, one worker might have to read a file for all the others. Starting an operation also takes time, which is the same
+# run, one worker might have to read a file for all the others. Starting an operation also takes time, and just as long
 # for a few images as for many. Suppose that 5 % of the time on one worker is serial.
 #
-# **Predict:** if the total work is fixed, how many times as fast as one worker are 64 workers?
+# **Predict:** if the total work is fixed, by what factor are 64 workers faster than one?
 
 # %% labs={"id": "01.11"}
 ### BEGIN SOLUTION
@@ -528,8 +528,8 @@ if answered("01.18"):
 # the reason why a batch can be too large (notebook 04). VGG16 has by far the most weights, but no more activations than
 # ResNet50V2: up to a batch size of 27, its weights, gradients and momentum take more memory than its activations.
 #
-# Now try all the controls. Here, *float16* means two bytes for every number (training in mixed precision needs more,
-# as you will see). The dotted lines mark the memory sizes of three GPUs, if they fit on the axis. How can you make
+# Now try all the controls. Here, *float16* means two bytes for every number (training in mixed precision needs more, as
+# you will see). The dotted lines mark the memory sizes of three GPUs, where these fit on the axis. How can you make
 # ResNet152V2 fit into 16 GB with 128 images? Which parts change with *devices*, and under what condition?
 
 # %%
@@ -600,8 +600,8 @@ check("01.19", on_each_of_8)
 # micro-batches until the backward pass, and 1F1B stores those of at most K.
 #
 # I would use data parallelism as long as the network fits on one device, with sharding if its state is too large; I
-# would divide the network only if it does not fit otherwise, always with a pipeline, and combine the two on many
-# devices.
+# would divide the network only if it does not fit otherwise, and then always use a pipeline; on many devices, I would
+# combine the two.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -14,8 +14,8 @@
 # **Paths:** *the practical* (next: `02b_ring_all_reduce`), *everything*; *an afternoon* leaves it out.
 #
 # Several workers compute gradients at the same time. How do they train one network together? And should they wait for
-# one another? You need the answers for the first half of task **T2**, at the end of the next notebook. Its second half
-# is about adding up many large gradients.
+# one another? You need the answers for the first half of task **T2**, at the end of the next notebook. The second half
+# of T2 is about adding up many large gradients.
 #
 # This notebook computes all its gradients from the digits that come with scikit-learn. Only the *seconds* are
 # simulated, so you can have 10,000 workers.
@@ -107,9 +107,9 @@ larger_batch = "b"
 check("02.3", larger_batch)
 
 # %% [markdown]
-# Once a batch keeps the device busy, a larger one is a bad bargain for *one* worker: it takes 16 times as much work to
-# get a gradient that is only 4 times as precise. But if you have many workers, they can share this work and do it at
-# the same time.
+# Once a batch is large enough to keep the device busy, a larger one is a bad bargain for *one* worker: it takes 16
+# times as much work to get a gradient that is only 4 times as precise. But if you have many workers, they can share
+# this work and do it at the same time.
 #
 # ## Many workers, one gradient
 #
@@ -345,7 +345,7 @@ mean_staleness = 7
 predict("02.11", mean_staleness)
 
 # %% [markdown]
-# Here is a simulated training run with 8 workers. Its list `history.work` contains all the gradients, each with the
+# Here is a simulated training run with 8 workers. The list `history.work` contains all its gradients, each with the
 # worker that computed it and the times at which this worker began and ended.
 
 # %%
@@ -380,7 +380,7 @@ if answered("02.12"):
 # %% [markdown]
 # The answer is seven. Whenever one gradient is applied, the other 7 workers are computing, and the gradients that they
 # are working on become one update older. The mean is K - 1 for K workers, whatever their speeds. But this is a mean
-# over all gradients: it hides how stale those of a slow worker are. See what happens when worker 7 takes 4 times as
+# over all gradients: it hides how stale a slow worker's gradients are. See what happens when worker 7 takes 4 times as
 # long:
 
 # %%
@@ -429,7 +429,8 @@ check("02.13", seconds_to)
 
 # %% [markdown]
 # 8 workers race to a loss of 0.5, with the same learning rate for both kinds of SGD. **Predict** which kind gets there
-# first in three cases: write `"s"` for synchronous or `"a"` for asynchronous. Give three letters, such as `"ssa"`:
+# first in each of the three cases below: write `"s"` for synchronous or `"a"` for asynchronous. Give three letters,
+# such as `"ssa"`.
 #
 # 1. equally fast workers, rate 0.5
 # 2. equally fast workers, rate 4
@@ -484,8 +485,8 @@ if seconds:
 
 # %% [markdown]
 # Look down one column. The synchronous times double with each row, because the slowest worker sets the pace. The
-# asynchronous times hardly change. So at rates 2 and 4, asynchronous SGD leads from a certain row down; at rate 4,
-# that row is lower. At rate 0.5, it leads from the first row.
+# asynchronous times hardly change. So at rates 2 and 4, asynchronous SGD leads from a certain row onwards; at rate 4,
+# that row is further down. At rate 0.5, it leads from the first row.
 #
 # In the first row nobody is slow, and yet the winner depends on the learning rate. Why? How high did the loss rise
 # along the way?
@@ -502,7 +503,7 @@ for rate in (0.25, 0.5, 2.0, 4.0):
 # %% [markdown]
 # The loss started at 2.3. In one second, synchronous SGD takes one step with the mean gradient, and the 8 asynchronous
 # workers take 8 steps of that length. At a small learning rate, 8 steps go 8 times as far. At a large one, that is too
-# far. All 8 workers saw the same slope, and each went down it without knowing about the others. Together they
+# far. All 8 workers see the same slope, and each goes down it without knowing about the others. Together they
 # overshoot, and land on the other side of the valley.
 #
 # So a race at equal learning rates is not a fair comparison. Compare each kind at whichever of the three rates is best

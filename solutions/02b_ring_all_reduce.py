@@ -53,8 +53,8 @@ ring_steps = 6
 predict("02b.1", ring_steps)
 
 # %% [markdown]
-# Go through the steps with the `step` slider. The left side shows who sends which chunk; the right side shows what
-# each worker has afterwards. The number on a chunk tells you how many workers' gradients its sum contains. After
+# Go through the steps with the `step` slider. The left side shows who sends which chunk; the right side shows what each
+# worker has afterwards. The number on a chunk tells you how many workers' gradients have been added up in it. After
 # which step does each worker have one complete sum?
 
 # %%
@@ -68,8 +68,8 @@ plots.show(pictures.ring(workers=4, step=3))
 
 # %% [markdown]
 # It takes K - 1 steps until each worker has one complete sum, and K - 1 more until it has all of them: 2 (K - 1) in
-# total. Are the sums right? The next cell tests this with whole numbers, because their sums are exact. The lengths of
-# some of its gradients are not multiples of K:
+# total. Are the sums right? The next cell tests this with whole numbers, because their sums are exact. Some of the
+# gradients have lengths that are not multiples of K:
 
 # %%
 random = np.random.default_rng(0)
@@ -129,9 +129,9 @@ if answered("02b.2"):
 
 # %% [markdown]
 # The number of bytes through the server's link grows with the number of workers. A worker in the ring never sends more
-# than twice the size of the gradient. It also receives as many bytes, so double the last column before you compare it
-# with a server's link. But the ring takes more *steps*, and each message has a **latency**: the time until the first
-# byte arrives.
+# than twice the size of the gradient. It also receives the same number of bytes, so double the last column before you
+# compare it with a server's link. But the ring takes more *steps*, and each message has a **latency**: the time until
+# the first byte arrives.
 #
 # Suppose that there are 256 workers, links of 10 GB/s, and a latency of 10 microseconds. **Predict:** which is faster
 # for 94 MB, and which is faster for 4 kB? Write two letters: `"r"` for the ring, `"s"` for one server.
@@ -163,8 +163,8 @@ tables.show(
 outcome("02b.3", ["r" if row["ring"] < row["server"] else "s" for row in rows[:2]], how="computed")
 
 # %% [markdown]
-# Where do the lines cross? Change the size of the gradient, the speed of the links, and the number of servers. With
-# 32 workers, at how many servers does adding more stop helping?
+# Where do the lines cross? Change the size of the gradient, the speed of the links, and the number of servers. With 32
+# workers, beyond how many servers does adding more no longer help?
 
 # %%
 widgets.explore(
@@ -176,8 +176,8 @@ widgets.explore(
 )
 
 # %% [markdown]
-# Servers share the load until each worker's *own* link is the limit, because the whole gradient must travel over that
-# link in both directions. Once there are as many servers as workers, adding more does not help.
+# Servers share the load until each worker's *own* link becomes the limit, because the whole gradient must travel over
+# that link in both directions. Once there are as many servers as workers, adding more does not help.
 #
 # What is the bottleneck with 256 workers?
 #
@@ -238,10 +238,10 @@ check("02b.6", all_gather)
 
 # %% [markdown]
 # Four processes now run both functions on a gradient as large as that of ResNet50V2: 23.5 million numbers, 94 MB. The
-# processes are connected only by pipes. The ring takes turns with a server: the same four processes also compute the
-# sum with worker 0 as the server.
+# processes are connected only by pipes. Runs of the ring alternate with runs of a server: the same four processes also
+# compute the sum with worker 0 as the server.
 #
-# **Predict:** on *this* machine, how many times as long as the ring does the server take?
+# **Predict:** on *this* machine, what is the server's time divided by the ring's?
 
 # %% labs={"id": "02b.7"}
 ### BEGIN SOLUTION
@@ -299,7 +299,7 @@ if rows and answered("02b.2"):
 #
 # - **A tree**: sums go up a tree of workers and come down again. That takes 2 log2 K successive messages instead of 2
 #   (K - 1): for 256 workers, 16 instead of 510. For large gradients, use two trees, each for half of the gradient. A
-#   worker at the end of a branch in one tree passes sums on in the other, so all the links are in use ([NCCL
+#   worker at the end of a branch (a leaf) in one tree passes on sums in the other, so all the links are in use ([NCCL
 #   2.4](https://developer.nvidia.com/blog/massively-scale-deep-learning-training-nccl-2-4/), 2019).
 # - **Two levels**: first compute the sum within each machine, over its fast links, and only then across the machines.
 #   That makes the ring shorter.
@@ -318,7 +318,7 @@ if rows and answered("02b.2"):
 # %% [markdown] labs={"id": "T2", "kind": "answer"}
 # ### T2: your answer
 # ### BEGIN SOLUTION
-# (a) In synchronous SGD, all K workers compute a gradient from the same weights, each for its own batch. The mean of
+# (a) In synchronous SGD, all K workers compute a gradient with the same weights, each from its own batch. The mean of
 # the K gradients is used for one update, which is the same as a single worker would make with a batch K times as large.
 # The mean needs all the gradients, so each step lasts as long as its slowest worker; with more workers, somebody is
 # late more often (64 workers whose times vary by 10 % compute for 80 % of the time). In asynchronous SGD, nobody waits:
@@ -329,12 +329,12 @@ if rows and answered("02b.2"):
 # times are short, and asynchronous SGD on mixed hardware or with workers that are often late.
 #
 # (b) A single server receives K gradients and sends K sums at every step, so 2 K times the size of the gradient goes
-# through one link, and the exchange time grows in proportion to K. Several servers, each of which
-# stores part of the weights, can share this load, up to the point where each worker's own link is the limit. A ring
-# needs no server: each worker sends 2 (K - 1) / K times the size of the gradient, less than twice its size for any K;
-# but it takes 2 (K - 1) messages one after another, so for small messages or thousands of workers its latency becomes
-# significant. Two levels can then help (a sum within each machine first, then between the machines), or fewer and
-# smaller exchanges: gradients in 16 bits, or several batches before each exchange.
+# through one link, and the exchange time grows in proportion to K. Several servers, each of which stores part of the
+# weights, can share this load, up to the point where each worker's own link is the limit. A ring needs no server: each
+# worker sends 2 (K - 1) / K times the size of the gradient, less than twice its size for any K; but it takes 2 (K - 1)
+# messages one after another, so for small messages or thousands of workers its latency becomes significant. Then two
+# levels can help (first a sum within each machine, then one across the machines), and so can smaller or fewer
+# exchanges: gradients in 16 bits, or several batches before each exchange.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -19,8 +19,8 @@
 # %% [markdown]
 # ## Four devices
 #
-# This notebook looks at *how* MirroredStrategy works, not at its speed. So it uses 4 logical CPU devices on every
-# machine; TensorFlow treats them like 4 GPUs.
+# This notebook looks at *how* MirroredStrategy works, not at its speed. So it uses 4 logical CPU devices, whatever
+# machine you run it on; TensorFlow treats them like 4 GPUs.
 
 # %%
 from labs import data, devices, models  # first: it silences TensorFlow's start-up messages
@@ -194,9 +194,9 @@ if answered("03.5"):
 #
 # ## Do the copies stay equal?
 #
-# Here is one whole step in miniature, from left to right: three weights, 16 samples, 4 replicas. The coloured boxes
-# differ from one replica to another; the white boxes are the same on all of them. Add up the first numbers of the four
-# gradients. Do you get the first number of the sum?
+# Here is one whole step in miniature: three weights, 16 samples, 4 replicas. Read it from left to right. The coloured
+# boxes differ from one replica to another; the white boxes are the same on all of them. Add up the first numbers of the
+# four gradients. Do you get the first number of the sum?
 
 # %%
 plots.show(pictures.step())
@@ -243,8 +243,8 @@ def step(copies, shares, gradient, rate):
 check("03.12", step)
 
 # %% [markdown]
-# The next cells train a one-layer network twice, for 40 steps with 4 copies. The first run uses your `step`. The second
-# leaves out the exchange, as if no replica knew about the others.
+# The next cells train a one-layer network twice, each time for 40 steps with 4 copies. The first run uses your `step`.
+# The second leaves out the exchange, as if no replica knew about the others.
 
 
 # %%
@@ -307,9 +307,9 @@ if answered("03.6", "03.12"):
 #
 # ## What travels
 #
-# At every step, the full gradients of all the replicas are summed. How many bytes does this gradient take up
-# for ResNet50V2 with 10 classes, in float32 (4 bytes)? Only trainable weights have a gradient. (2 or 3 significant
-# digits are enough.)
+# At every step, the full gradients of all the replicas are summed. How many bytes does one such gradient take up for
+# ResNet50V2 with 10 classes, in float32 (4 bytes)? Only trainable weights have a gradient. (2 or 3 significant digits
+# are enough.)
 
 # %%
 resnet = models.network("ResNet50V2", image_size=32, classes=10)
@@ -413,9 +413,9 @@ if answered("03.6", "03.9"):
 # start. The global batch is divided among the replicas; each replica runs the forward and backward passes on its own
 # share, with its own copy. At every step, an all-reduce then sums the gradients over all replicas, scaled so that the
 # sum is the gradient of the mean loss over the global batch. Each replica applies this same gradient to its own copy.
-# Because the copies start equal and get the same updates, they stay equal, to the last bit: parameters do not have to
-# be sent, and no replica is special. Without the all-reduce, each replica would train a network of its own, without any
-# error message; with a mean over only the local batch, the summed gradient would be K times too large. Batch
+# Because the copies start out equal and get the same updates, they stay equal, to the last bit: parameters do not have
+# to be sent, and no replica is special. Without the all-reduce, each replica would train a network of its own, without
+# any error message; with a mean over only the local batch, the summed gradient would be K times too large. Batch
 # normalisation uses each replica's own share of the batch, and its moving averages are local, too.
 # ### END SOLUTION
 

@@ -184,7 +184,7 @@ steps, last = -(-50_000 // 8192), 50_000 % 8192
 check("04.7", steps, last)
 
 # %% [markdown]
-# That last step has about a tenth of the images. It takes about a tenth of the time of a full step, plus a fixed cost
+# That last step has about a tenth of a full batch. It takes about a tenth of the time of a full step, plus a fixed cost
 # that every step has. So this step lowers the number of images processed per second. The kit's pipeline leaves the
 # last, partial batch out of each epoch and counts only the images that it uses. The data are shuffled anew for each
 # epoch, so different images are left out every time.
@@ -262,8 +262,8 @@ answer = "c"
 check("04.8", answer)
 
 # %% [markdown]
-# The rule has its limits. Learning rates cannot grow for ever, and beyond a certain batch size, no rate makes up for
-# the missing updates. (Whether a large batch in itself makes learning worse is disputed: see notebook 09b.) Another
+# The rule has its limits. Learning rates cannot grow without limit, and beyond a certain batch size, no rate makes up
+# for the missing updates. (Whether a large batch in itself makes learning worse is disputed: see notebook 09b.) Another
 # rule multiplies the rate by the square root of the factor, which keeps the variance of an update the same (A.
 # Krizhevsky, [1404.5997](https://arxiv.org/abs/1404.5997), 2014). Neither rule holds for all networks and batch sizes
 # (C. Shallue and others, [1811.03600](https://arxiv.org/abs/1811.03600), 2019). Besides, a high learning rate is
@@ -279,12 +279,12 @@ check("04.8", answer)
 # ### T4: your answer
 # ### BEGIN SOLUTION
 # I doubled the batch size from 1 until memory ran out, with real training steps in a separate process. The table above
-# shows each step. The largest batch that fits is the last one marked "fits". Twice that size fails with `OOM when
-# allocating tensor with shape[...]` in the search's .err file; the first number in this shape is the batch size that
-# failed. The activations set the limit. Weights, gradients and optimizer state do not depend on the batch size, and the
-# tensor that could not be allocated is an activation or its gradient, of shape batch x height x width x channels.
-# Momentum would add one more number per weight; that would lower the limit only a little. My prediction in 04.3 was
-# 256; the outcome is shown below the search, with the next size that was tried.
+# shows each size that was tried. The largest batch that fits is the last one marked "fits". Twice that size fails with
+# `OOM when allocating tensor with shape[...]` in the search's .err file; the first number in this shape is the batch
+# size that failed. The activations set the limit. Weights, gradients and optimizer state do not depend on the batch
+# size, and the tensor that could not be allocated is an activation or its gradient, of shape batch x height x width x
+# channels. Momentum would add one more number per weight; that would lower the limit only a little. My prediction in
+# 04.3 was 256; the outcome is shown below the search, with the next size that was tried.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -110,8 +110,8 @@ else:
     print(*(file.name for file in files))
 
 # %% [markdown]
-# In a terminal, this command starts a single training run, without taking turns, on all images for 5 epochs (`--help`
-# lists the options):
+# In a terminal, this command starts a single training run on all images for 5 epochs, without turns (`--help` lists the
+# options):
 #
 # ```
 # uv run python scripts/ResNet50.py --n_gpus 2 --batch_size 128 > runs/my.out 2> runs/my.err
@@ -151,9 +151,9 @@ check("05.4", epoch_1, first)
 # ## The speedup of each round
 #
 # In notebook 01 you wrote functions for images per second, speedup and efficiency; below, `labs` computes these for
-# you. Now write one more function. It gets two lists of equal length: the seconds that each round took on 1 worker, and
-# those that it took on p workers. It returns a list with the speedup in each round. The check tests it on numbers from
-# another machine. Later, you apply it to your own runs.
+# you. Now write one more function. It takes two lists of equal length: the seconds that each round took on 1 worker,
+# and those that it took on p workers. It returns a list with the speedup in each round. The check tests it on numbers
+# from another machine. Later, you apply it to your own runs.
 
 
 # %% labs={"id": "05.5"}
@@ -260,10 +260,10 @@ outcome("05.9", both / alone, how=how)
 #
 # Draw one `figure` with three plots side by side. They show the epoch time, the images per second and the speedup of
 # your own runs, each against the number of workers. The values are in `rows`: each row is a dictionary with the keys
-# `workers`, `epoch_seconds`, `images_per_second` and `speedup`. Lines, points and bars are all accepted, but recorded
-# runs are not. Every plot must include every number of workers in your `rows`, and the axes must say in words what
-# they show, with a unit where there is one, such as "seconds per epoch". Start with `figure = Figure(figsize=(12,
-# 3.2), layout="constrained")` and `figure.subplots(1, 3)`.
+# `workers`, `epoch_seconds`, `images_per_second` and `speedup`. You may draw lines, points or bars, but recorded runs
+# are not accepted. Every plot must include every number of workers in your `rows`, and the axes must say in words what
+# they show, with a unit where there is one, such as "seconds per epoch". Start with `figure = Figure(figsize=(12, 3.2),
+# layout="constrained")` and `figure.subplots(1, 3)`.
 
 # %% labs={"id": "T6"}
 from matplotlib.figure import Figure
@@ -412,7 +412,7 @@ if answered("05.8") and 4 not in plan.workers and plan.name != "test":
 # %% [markdown]
 # ## Optional: how much of it is waiting?
 #
-# The dashed curve above shows the effect of nothing but waiting. Here you compute the mean of that curve, using two
+# The dashed curve above shows the effect of waiting alone. Here you compute the mean of that curve, using two
 # functions.
 #
 # **The usual step:** `epochs` contains one list for each epoch, with the times of its steps in seconds. Return the

@@ -214,8 +214,8 @@ if batch_job:
 # - the accuracy, and the number of updates in an epoch
 # - what limits the speedup
 #
-# You will find the numbers in the tables and figures of notebook 05. The `.err` files are in the folder `runs`: open
-# them in the file browser, such as `runs/ResNet50_w2.err`.
+# You will find the numbers in the tables and figures of notebook 05. The `.err` files, such as `runs/ResNet50_w2.err`,
+# are in the folder `runs`: open them in the file browser.
 
 # %% [markdown] labs={"id": "T5", "kind": "answer"}
 # ### T5: your answer

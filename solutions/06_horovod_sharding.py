@@ -107,9 +107,9 @@ predict("06.4", fair_orders)
 
 # %% [markdown]
 # The picture shows all four ways. Each column is a batch, each row is a class, and the colour shows how many samples of
-# that class the batch contains. Above each panel are two *distances* from the mix of classes in the whole data set:
-# that of what one worker reads in an epoch, and the mean of that of its single batches. A distance of 0 means the same
-# mix; 0.9 means a single class out of ten.
+# that class the batch contains. Above each panel are two *distances* from the mix of classes in the whole data set: the
+# distance of what one worker reads in an epoch, and the mean distance of its single batches. A distance of 0 means the
+# same mix; 0.9 means a single class out of ten.
 
 # %%
 orders = dict(zip("abcd", sharding.ORDERS))
@@ -184,7 +184,8 @@ if answered("06.8"):
 
 # %% [markdown]
 # This is no accident. The more workers there are, the larger the unread share becomes: it grows to more than a third.
-# In an optional part at the end, you find the formula. Another one shows that further epochs do not repair it.
+# In one optional part at the end, you find the formula; another part shows that further epochs do not solve the
+# problem.
 #
 # ## Fair in every epoch
 #
@@ -530,17 +531,17 @@ if repaired:
 # ### S1: your answer
 # ### BEGIN SOLUTION
 # I shuffle the sample numbers in each epoch with a seed that all ranks share, cut the order to whole global batches,
-# give rank r every K-th number from position r onwards, and batch with the local batch, which is the global batch /
-# K. So every number that is not cut off is in exactly one share. Shuffling with different seeds *before* sharding
-# would leave samples unread in every epoch, a quarter of them on 2 ranks. I shard an image folder by its list of
-# files. I shard TFRecord files only if they were written from shuffled data and there are many more files than ranks;
-# otherwise, I shard the records before they are decoded. Because of the cut, all ranks take the same number of steps;
-# without it, an extra step would find no partner, be averaged with a step of another epoch, or wait for ever. This
-# leaves out less than one global batch, and different samples in each epoch. To know that the shards are right, I
-# collect the sample numbers of all ranks for an epoch: no number may appear twice, only those that were cut off may
-# be missing, and all shares must have the same length. In the record, steps x global batch must not exceed the number
-# of images in the data set. With the same local batch, K ranks must take 1/K as many steps as one rank; if they take
-# as many, the data are not sharded.
+# give rank r every K-th number from position r onwards, and batch with the local batch, which is the global batch / K.
+# So every number that is not cut off is in exactly one share. Shuffling with different seeds *before* sharding would
+# leave samples unread in every epoch, a quarter of them on 2 ranks. I shard an image folder by its list of files. I
+# shard TFRecord files only if they were written from shuffled data and there are many more files than ranks; otherwise,
+# I shard the records before they are decoded. Because of the cut, all ranks take the same number of steps; without it,
+# an extra step would find no partner, be averaged with a step of another epoch, or wait for ever. This leaves out less
+# than one global batch, and different samples in each epoch. To know that the shards are right, I collect the sample
+# numbers of all ranks for an epoch: no number may appear twice, only those that were cut off may be missing, and all
+# shares must have the same length. In the record, steps x global batch must not exceed the number of images in the data
+# set. With the same local batch, K ranks must take 1/K as many steps as one rank; if they take the same number, the
+# data are not sharded.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -615,7 +616,7 @@ widgets.explore(
 #
 # If every worker shuffles with its own seed and then shards, each of K workers keeps 1/K of *its own* random order.
 # What is the probability that one worker leaves out a given sample? And what is the probability that all K workers
-# leave it out, independently of each other? Write the expected share of unread samples as a formula.
+# leave it out, if they shuffle independently of each other? Write the expected share of unread samples as a formula.
 
 
 # %% labs={"id": "06.9"}

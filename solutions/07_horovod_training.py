@@ -23,21 +23,19 @@
 # the first step ([Keras' issue 20585](https://github.com/keras-team/keras/issues/20585)), so this course uses Horovod
 # for several machines.
 #
-# > **Why still Horovod?** It is hardly being developed any more. Its latest release, 0.28.1, dates from June 2023, and
-# > a change that would let it build with TensorFlow 2.20 has been waiting since 2025
-# > ([4302](https://github.com/horovod/horovod/pull/4302)). PyTorch Lightning removed Horovod in 2022
-# > ([16150](https://github.com/Lightning-AI/pytorch-lightning/pull/16150)), and Ray had removed it by May 2025
-# > ([49454](https://github.com/ray-project/ray/issues/49454)). DeePMD-kit stopped testing it in December 2025
-# > ([5079](https://github.com/deepmodeling/deepmd-kit/pull/5079)). The Databricks runtimes after 15.4 LTS come
-# > [without it](https://learn.microsoft.com/en-us/azure/databricks/archive/machine-learning/train-model/horovod-runner-examples).
-# > (All of these pages were read in November 2026.) For a new project, use what your framework offers:
-# > `DistributedDataParallel` (DDP) or FSDP in PyTorch, or sharded arrays in JAX.
-# >
-# > What you learn here also applies there: ranks, a share of the samples for each rank, equal weights at the start,
-# > gradients averaged in every step, and a rate that fits the global batch. DDP needs all of these. FSDP also divides
-# > the weights and the optimizer state among the ranks. In JAX, you specify how arrays are divided, and the compiler
-# > adds the exchange. Horovod is still a good teacher: each of these points is a line in your script, and you can leave
-# > it out to see what breaks.
+# > **Why still use Horovod?** It is hardly being developed any more. Its latest release, 0.28.1, dates from June 2023,
+# and > a change that would let it build with TensorFlow 2.20 has been waiting since 2025 >
+# ([4302](https://github.com/horovod/horovod/pull/4302)). PyTorch Lightning removed Horovod in 2022 >
+# ([16150](https://github.com/Lightning-AI/pytorch-lightning/pull/16150)), and Ray had removed it by May 2025 >
+# ([49454](https://github.com/ray-project/ray/issues/49454)). DeePMD-kit stopped testing it in December 2025 >
+# ([5079](https://github.com/deepmodeling/deepmd-kit/pull/5079)). The Databricks runtimes after 15.4 LTS come > [without
+# it](https://learn.microsoft.com/en-us/azure/databricks/archive/machine-learning/train-model/horovod-runner-examples).
+# > (All of these pages were read in November 2026.) For a new project, use what your framework offers: >
+# `DistributedDataParallel` (DDP) or FSDP in PyTorch, or sharded arrays in JAX. > > What you learn here also applies
+# there: ranks, a share of the samples for each rank, identical weights at the start, > gradients averaged in every
+# step, and a rate that fits the global batch. DDP needs all of these. FSDP also divides > the weights and the optimizer
+# state among the ranks. In JAX, you specify how arrays are divided, and the compiler > adds the communication. Horovod
+# is still a good teacher: each of these points is a line in your script, and you can leave > it out to see what breaks.
 
 # %%
 import json
@@ -316,7 +314,7 @@ check("07.11", images_of_a_rank, steps_of_an_epoch, its_updates, run_1, run_2)
 run_record.load(on_two.with_suffix(".json")).weights
 
 # %% [markdown]
-# Why must the trained weights be identical on all ranks, to the last bit?
+# Why must the trained weights be identical on all ranks, down to the last bit?
 #
 # - **a**: they need not be: nearly equal weights are good enough for an average
 # - **b**: all ranks begin with the same weights and add the same averaged gradient in each step
@@ -355,9 +353,9 @@ outcome("07.10", on_2["speedup"], on_2["speedup_interval"], how=on_2["kind"])
 plots.show(plots.scaling(rows))
 
 # %% [markdown]
-# The two studies were measured at different times, so do not compare their seconds. Each speedup is a ratio within
-# rounds, so you may compare the speedups, with their intervals. To find out whether the speedups really differ, you
-# need an interval for *their* ratio, as in notebook 08b.
+# The two studies were measured at different times, so do not compare their seconds. Each speedup is a ratio of times
+# from the same rounds, so you may compare the speedups, with their intervals. To find out whether the speedups really
+# differ, you need an interval for *their* ratio, as in notebook 08b.
 #
 # You can start more ranks than there are cores: `horovodrun --gloo -np 4 -H localhost:4 ...`. The ranks then share the
 # cores, the record is marked **oversubscribed**, and its times say nothing about speed. Use `horovodrun --gloo` for
@@ -413,8 +411,8 @@ if devices.has("horovod"):
 # - **option 2**: divide the local batch by K. The effective batch and the rate stay the same.
 #
 # With the linear rule, you multiply the rate by K (notebook 04). Now train the small network three times, starting from
-# the same weights and with the images in the same order: once on 1 rank, and once on several ranks with each of the two
-# options. The network has no batch normalisation, because that would depend on the local batch.
+# the same weights and with the images in the same order: once on 1 rank, and then on several ranks, once with each of
+# the two options. The network has no batch normalisation, because that would depend on the local batch.
 
 # %%
 K = 2 if quick else 4
@@ -581,9 +579,10 @@ if devices.has("horovod"):
 # %% [markdown]
 # ## Optional: build it yourself
 #
-# (This takes about 30 minutes, and the last two sections take another 10.) Horovod's own class lacks very little, and
-# you can write that yourself. Open `scripts/own_optimizer.py`: two functions are blank, and the loop below them uses
-# both. Each rank starts with different weights, one layer is frozen (it is not trained), and one layer is used twice.
+# (This takes about 30 minutes, and the last two sections take another 10.) Very little is missing from Horovod's own
+# class, and you can write that part yourself. Open `scripts/own_optimizer.py`: two functions are blank, and the loop
+# below them uses both. Each rank starts with different weights, one layer is frozen (it is not trained), and one layer
+# is used twice.
 #
 # First, write `begin_equal(model)`: it sets all weights to the values of rank 0. `hvd.broadcast(tensor, root_rank=0)`
 # returns rank 0's tensor on every rank.
@@ -593,10 +592,10 @@ own_script = "scripts/own_optimizer.py"
 check("07.24", own_script)
 
 # %% [markdown]
-# Then write `distributed(optimizer)`: it returns an optimizer with the same settings as the given one, whose
-# `apply(gradients, variables)` first averages the gradients over all ranks. `hvd.grouped_allreduce(tensors)` averages a
-# list of tensors in one exchange. All ranks must call the same collectives (functions in which all ranks exchange data)
-# in the same order.
+# Then write `distributed(optimizer)`: it returns an optimizer with the same settings as the given one. The
+# `apply(gradients, variables)` of the new optimizer first averages the gradients over all ranks.
+# `hvd.grouped_allreduce(tensors)` averages a list of tensors in one exchange. All ranks must call the same collectives
+# (functions in which all ranks exchange data) in the same order.
 
 # %% labs={"id": "07.25"}
 check("07.25", own_script)

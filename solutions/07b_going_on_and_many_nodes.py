@@ -243,9 +243,9 @@ if batch_job and batch_job.records:
 
 # %% [markdown]
 # Each rank is a SLURM task, each task has one GPU, and `hvd.local_rank()` starts again at 0 on each node. That is why
-# step 2 pins the GPU by local rank. If the launcher belonged to a different MPI from Horovod's, each process would be
-# alone: the script would run n times with size 1, and SLURM would report no error. The kit's `hvd.init()` checks for
-# this.
+# step 2 pins the GPU by local rank. If the launcher belonged to a different MPI from the one that Horovod uses, each
+# process would be alone: the script would run n times with size 1, and SLURM would report no error. The kit's
+# `hvd.init()` checks for this.
 
 # %% [markdown]
 # ## Summary

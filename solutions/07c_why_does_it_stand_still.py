@@ -13,13 +13,13 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# When something is wrong in a program for one process, it ends with an error. A program for many processes often does
-# not end at all: it hangs. In this notebook you meet nine jobs. Five of them hang. The other four end with a message,
-# compute something wrong, or are slow. You learn to tell these cases apart, to find the rank and the line, and to mend
-# the script.
+# When something goes wrong in a program for one process, the program ends with an error. A program for many processes
+# often does not end at all: it hangs. In this notebook you meet nine jobs. Five of them hang. The other four end with a
+# message, compute something wrong, or are slow. You learn to tell these cases apart, to find the rank and the line, and
+# to fix the script.
 #
-# Each of the nine scripts finds a straight line through points, in about 50 lines of NumPy. They contain no neural
-# network, so that you can read each one in two minutes. The mistakes in them are those of real training scripts.
+# Each of the nine scripts fits a straight line to points, in about 50 lines of NumPy. They contain no neural network,
+# so that you can read each one in two minutes. The mistakes in them are those of real training scripts.
 
 # %%
 from labs import devices, jobs, presets
@@ -47,9 +47,10 @@ if real:
     print("printed:", job.out.read_text() or "nothing")
 
 # %% [markdown]
-# No error, no output, and the processes are alive. What would you see tomorrow morning if you left the job alone? (After a
-# while, Horovod can complain: see Tool 2. Assume that this is switched off.) **a**: an exception with a traceback, **b**: a message of the launcher that ends
-# the job, **c**: nothing more than now, **d**: the losses of the first steps
+# No error, no output, and the processes are alive. What would you see tomorrow morning if you left the job alone?
+# (After a while, Horovod can complain: see Tool 2. Assume that this is switched off.) **a**: an exception with a
+# traceback, **b**: a message from the launcher, and the job has ended, **c**: nothing more than now, **d**: the losses
+# of the first steps
 
 # %% labs={"id": "07.30"}
 ### BEGIN SOLUTION
@@ -58,22 +59,23 @@ tomorrow = "c"
 check("07.30", tomorrow)
 
 # %% [markdown]
-# **Tool 1: where is each rank?** `job.explain()` asks the ranks of a running job where they are. In a terminal,
-# `labs why reports_loss` does the same. Each rank writes its *stack* into a file in the folder of the runs: the lines
-# of your script that it is in, from the outermost call to the innermost one. The job is not disturbed by this.
+# **Tool 1: where is each rank?** `job.explain()` asks the ranks of a running job where they are. In a terminal, `labs
+# why reports_loss` does the same. Each rank writes its *stack* to a file in the folder of the runs. The stack lists the
+# lines of your script that the rank is in, from the outermost call to the innermost one. The job is not disturbed by
+# this.
 
 # %%
 if real:
     print(job.explain())
 
 # %% [markdown]
-# `line 46 > 39 > 32` says: line 46 has called a function, in which line 39 has called another one, and in that one, line
-# 32 has called the collective. The share of a core is the average over the two seconds of this look, and includes the
-# looking itself.
+# `line 46 > 39 > 32` says: line 46 has called a function, in which line 39 has called another one, and in that one,
+# line 32 has called the collective. The share of a core is the average over the two seconds of this inspection, and
+# includes the inspection itself.
 #
-# The stack of each rank ends in a collective, and these are two different ones. One rank is in a collective that the
-# *script* lets no other rank call. Which rank is it, at which line of `fit`, and in which collective? Give the collective
-# as a string, such as `"broadcast"`.
+# The stack of each rank ends in a collective, but the two collectives are different. One rank is in a collective that
+# the *script* lets no other rank call. Which rank is it, at which line of `fit`, and in which collective? Give the
+# collective as a string, such as `"broadcast"`.
 
 # %% labs={"id": "07.31"}
 ### BEGIN SOLUTION
@@ -83,8 +85,8 @@ check("07.31", rank, line, collective)
 
 # %% [markdown]
 # **Tool 2: Horovod's stall message.** Over MPI, Horovod itself notices after 60 seconds that some ranks have announced
-# a tensor and others have not. It prints a message into the `.err` file, again and again, and goes on waiting. Over
-# Gloo, we saw no such message.
+# a tensor and others have not. It prints a message to the `.err` file, again and again, and goes on waiting. Over Gloo,
+# we saw no such message.
 
 # %%
 if real:
@@ -92,12 +94,13 @@ if real:
 
 # %% [markdown]
 # Below `Missing ranks`, each line names a rank and the tensors that it has not announced. Outside a `tf.function`, a
-# tensor is named after its kind of collective. Inside one, it has the name that you gave it. If you set
-# `HOROVOD_STALL_SHUTDOWN_TIME_SECONDS`, Horovod ends the job after that many seconds. In a terminal, Ctrl-C ends a job
-# of `horovodrun`. With `mpiexec` you have to press it twice, since a rank that hangs does not react to the first one.
+# tensor is named after the kind of collective that exchanges it. Inside one, it has the name that you gave it. If you
+# set `HOROVOD_STALL_SHUTDOWN_TIME_SECONDS`, Horovod ends the job after that many seconds. In a terminal, Ctrl-C ends a
+# job of `horovodrun`. With `mpiexec` you have to press it twice, since a rank that hangs does not react to the first
+# one.
 #
 # **Tool 3: the exit code.** A job that hangs has no exit code. One that was ended, by you or by the system, does have
-# one. Stop this one.
+# one. Stop this job.
 
 # %%
 if real:
@@ -106,14 +109,14 @@ if real:
     print("exit code of the job's process:", job.process.returncode)
 
 # %% [markdown]
-# A negative exit code stands for a signal: Python shows signal 9 as -9. A shell and `srun` show it as 128 + 9 = 137. 15 is SIGTERM,
-# the request to end. 9 is SIGKILL, which no program can handle. 11 is SIGSEGV, a crash in a library. On a cluster,
-# `sacct -j JOB` shows exit code and signal as a pair, such as `0:9`, and states such as `OUT_OF_MEMORY` or `TIMEOUT`.
-# If a machine has run out of memory, the kernel's log has a line `Out of memory: Killed process`: type `dmesg`. On many
-# clusters, only administrators may read it.
+# A negative exit code stands for a signal: Python shows signal 9 as -9. A shell and `srun` show it as 128 + 9 = 137. 15
+# is SIGTERM, the request to end. 9 is SIGKILL, which no program can handle. 11 is SIGSEGV, a crash in a library. On a
+# cluster, `sacct -j JOB` shows the exit code and the signal as a pair, such as `0:9`, and states such as
+# `OUT_OF_MEMORY` or `TIMEOUT`. If a machine has run out of memory, the kernel's log has a line `Out of memory: Killed
+# process`: type `dmesg` to see it. On many clusters, only administrators may read it.
 #
-# Now mend `scripts/reports_loss.py`: the losses of all ranks should be reported as before. The check plays your script
-# on 2 ranks that take turns in one process.
+# Now fix `scripts/reports_loss.py`: the losses of all ranks should be reported as before. The check runs your script on
+# 2 simulated ranks, which take turns in one process.
 
 # %% labs={"id": "07.32"}
 check("07.32", "scripts/reports_loss.py")
@@ -128,12 +131,12 @@ if several and answered("07.32"):
 #
 # Read these three scripts. Each looks right:
 #
-# 1. `scripts/every_error.py` averages the square errors of 25 points.
-# 2. `scripts/own_share.py` deals out 25 batches among the ranks.
-# 3. `scripts/prepares_once.py` lets rank 0 write a file, for which the others wait.
+# 1. `scripts/every_error.py` averages the squared errors of 25 points.
+# 2. `scripts/own_share.py` deals out 25 batches to the ranks.
+# 3. `scripts/prepares_once.py` lets rank 0 write a file that the others wait for.
 #
-# **Predict** for each of them what will be observed: **h**: it hangs, **m**: it ends with a message of Horovod or of the
-# launcher, **w**: it goes on and computes something wrong, **s**: it is slow, but right. Write three letters.
+# **Predict** for each of them what will be observed: **h**: it hangs, **m**: it ends with a message from Horovod or
+# from the launcher, **w**: it goes on and computes something wrong, **s**: it is slow, but right. Write three letters.
 
 # %% labs={"id": "07.33"}
 ### BEGIN SOLUTION
@@ -158,9 +161,9 @@ if several:
     found["every_error"] = look("every_error")
 
 # %% [markdown]
-# This job ends with a message. Horovod compares what the ranks bring before it exchanges anything, and the message
-# names what does not fit. Find the two shapes in it. Where do they come from? Then mend the script: it should print the
-# mean square error over all 25 points, each of which counts the same.
+# This job ends with a message. Horovod compares what the ranks submit before it exchanges anything, and the message
+# names what does not match. Find the two shapes in it. Where do they come from? Then fix the script: it should print
+# the mean squared error over all 25 points, each of which counts equally.
 
 # %% labs={"id": "07.36"}
 check("07.36", "scripts/every_error.py")
@@ -170,8 +173,8 @@ if several:
     found["own_share"] = look("own_share")
 
 # %% [markdown]
-# One rank waits in a step that the other one does not take. Mend the script: in each epoch, all ranks should take the
-# same number of steps, as many as possible, each batch at most once. This should hold on any number of ranks.
+# One rank waits in a step that the other one does not take. Fix the script: in each epoch, all ranks should take the
+# same number of steps, as many as possible, and use each batch at most once. This should hold on any number of ranks.
 
 # %% labs={"id": "07.38"}
 check("07.38", "scripts/own_share.py")
@@ -186,7 +189,7 @@ if several:
 outcome("07.33", following.known(found, "every_error", "own_share", "prepares_once"))
 
 # %% [markdown]
-# This time, one rank waits in a collective and the other one is in none. Which rank never comes to the collective, and
+# This time, one rank waits in a collective and the other one is in none. Which rank never reaches the collective, and
 # at which line of `points` is it? In which collective does the other rank wait for it?
 
 # %% labs={"id": "07.40"}
@@ -196,8 +199,8 @@ rank, line, collective = 1, 33, "allreduce"
 check("07.40", rank, line, collective)
 
 # %% [markdown]
-# Who holds what the other one needs? Mend the script. One rank should still write the file, and y should be scaled in the
-# same way.
+# Which rank holds what the other one needs? Fix the script. One rank should still write the file, and y should still be
+# scaled in the same way.
 
 # %% labs={"id": "07.41"}
 check("07.41", "scripts/prepares_once.py")
@@ -206,7 +209,7 @@ check("07.41", "scripts/prepares_once.py")
 # ## Three more
 #
 # 1. `scripts/tries_many.py` tries each line on random points.
-# 2. `scripts/remembers.py` keeps what rank 1 has computed in memory. The script plays a small machine: if the list
+# 2. `scripts/remembers.py` keeps in memory what rank 1 has computed. The script simulates a small machine: if the list
 #    becomes too long, the rank is killed, as Linux kills a program when memory runs out.
 # 3. `scripts/two_means.py` finds the line with a formula, in four all-reduces.
 #
@@ -223,9 +226,9 @@ if several:
     found["tries_many"] = look("tries_many")
 
 # %% [markdown]
-# Look at the state of both ranks, and at where rank 1 is. What is
-# wrong with this job? **a**: it hangs, since rank 0 waits; **b**: it goes on, since rank 1 computes and will
-# come; **c**: the ranks are in different collectives; **d**: rank 0 has died
+# Look at the state of both ranks, and at where rank 1 is. What is wrong with this job? **a**: it hangs, since rank 0
+# waits; **b**: it goes on, since rank 1 is computing and will arrive; **c**: the ranks are in different collectives;
+# **d**: rank 0 has died
 
 # %% labs={"id": "07.42"}
 ### BEGIN SOLUTION
@@ -234,8 +237,8 @@ matter = "b"
 check("07.42", matter)
 
 # %% [markdown]
-# Before you call anything a hang, look twice. A rank on a busy machine, or one that reads from a slow disk, may come
-# after a minute. If a stack differs from one look to the next, the job is making progress.
+# Before you call anything a hang, look twice. A rank on a busy machine, or one that reads from a slow disk, may arrive
+# a minute later. If a stack differs from one look to the next, the job is making progress.
 
 # %%
 if several:
@@ -257,9 +260,9 @@ if several:
 outcome("07.39", following.known(found, "tries_many", "remembers", "two_means"))
 
 # %% [markdown]
-# The points lie near the line with slope 2 and intercept 1, and this job prints another one. It ends with exit code 0,
-# and no tool in this notebook notices anything. Only a comparison with a run of one process shows it. If you do not see the
-# cause, print in `means` in which order each rank averages. Then mend the script.
+# The points lie near the line with slope 2 and intercept 1, but this job prints a different one. It ends with exit code
+# 0, and no tool in this notebook notices anything. Only a comparison with a run on one process shows the error. If you
+# do not see the cause, let `means` print the order in which each rank averages. Then fix the script.
 
 # %% labs={"id": "07.48"}
 check("07.48", "scripts/two_means.py")
@@ -279,12 +282,12 @@ check("07.48", "scripts/two_means.py")
 # | exit code 0, wrong numbers | compare with one process | collectives of one kind, paired in another order | a fixed order, names inside of a `tf.function` |
 # | nothing starts | the `.err` of the launcher | unknown host, used port | let `srun` start the ranks, another port |
 #
-# You need not read it all now. You find this table again in `docs/students/standstill.md`, together with what each job did under each launcher. To
-# have it in your report, add `--appendix docs/students/standstill.md` to `labs report`.
+# You need not read it all now. This table is also in `docs/students/standstill.md`, together with what each job did
+# under each launcher. To include it in your report, add `--appendix docs/students/standstill.md` to `labs report`.
 #
 # ## Summary
 #
-# - A collective ends only if all ranks call it. A rank that does not come leaves no error.
+# - A collective ends only if all ranks call it. A rank that never arrives causes no error.
 # - First find out where each rank is. Then ask why the missing one is not there.
 # - Look twice before you call it a hang, and compare with one process before you call it right.
 #
@@ -293,7 +296,7 @@ check("07.48", "scripts/two_means.py")
 # %% [markdown]
 # ## Optional: two more jobs
 #
-# 1. `scripts/keeps_best.py` tests the line now and then, and keeps the best one.
+# 1. `scripts/keeps_best.py` tests the line from time to time, and keeps the best line so far.
 # 2. `scripts/smallest_first.py` exchanges what is small before what is large.
 #
 # **Predict**: two letters out of **h**, **m**, **w** and **s**.
@@ -318,7 +321,7 @@ rank, line, collective = 0, 37, "allgather"
 check("07.34", rank, line, collective)
 
 # %% [markdown]
-# Mend it. The line should still be tested on the test points of all ranks, after every tenth step.
+# Fix it. The line should still be tested on the test points of all ranks, after every tenth step.
 
 # %% labs={"id": "07.35"}
 check("07.35", "scripts/keeps_best.py")
@@ -338,7 +341,7 @@ rank_0, rank_1 = "allreduce", "allgather"
 check("07.43", rank_0, rank_1)
 
 # %% [markdown]
-# Why do the two sort differently? Mend the script.
+# Why do the two ranks sort differently? Fix the script.
 
 # %% labs={"id": "07.44"}
 check("07.44", "scripts/smallest_first.py")
@@ -358,7 +361,7 @@ check("07.37", rank, line, collective)
 # %% [markdown]
 # ## Optional: before the first line
 #
-# Two kinds of failure come before the first line of your script. These messages were recorded on one of our machines:
+# Two kinds of failure happen before the first line of your script. These messages were recorded on one of our machines:
 #
 # ```
 # ssh not successful for host nowhere.invalid:
@@ -386,8 +389,8 @@ check("07.47", happened)
 #
 # These help where this kit is not at hand:
 #
-# - `py-spy dump --pid PROCESS` prints the stack of any Python program, also of one that knows nothing of this kit
-#   ([py-spy](https://github.com/benfred/py-spy)). It needs the right to trace the process, which containers and
+# - `py-spy dump --pid PROCESS` prints the stack of any Python program, even of one that knows nothing of this kit
+#   ([py-spy](https://github.com/benfred/py-spy)). It needs permission to trace the process, which containers and
 #   clusters often refuse.
 # - One line at the top of any script is enough:
 #   `import faulthandler, signal; faulthandler.register(signal.SIGUSR1)`. After that, `kill -USR1 PROCESS` in a terminal

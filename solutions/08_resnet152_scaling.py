@@ -177,8 +177,8 @@ check("T7", script)
 # %% [markdown]
 # ## T8: the largest batch
 #
-# As in notebook 04, a separate process trains with 1, 2, 4, ... images until memory runs out. Both networks get the
-# same amount of memory for a step.
+# As in notebook 04, a separate process trains with batches of 1, 2, 4, ... images until memory runs out. Both networks
+# get the same amount of memory for a step.
 #
 # **Predict:** what is ResNet50V2's largest batch, divided by ResNet152V2's? Enter a number. (Which column of the first
 # table grows with the batch size?)
@@ -253,7 +253,7 @@ outcome("08.7", borders[0] / borders[3] if low and not quick else None, (low, hi
 # **Write for T8**, in about four sentences:
 #
 # - What is the largest batch of ResNet152V2 that fits, and how much memory was available for a step?
-# - Which line of the `.err` file names the tensor that did not fit? Quote it, and give the file's name. You find both
+# - Which line of the `.err` file names the tensor that did not fit? Quote it, and give the file's name. Both are shown
 #   below the trials of your search.
 # - How does this limit compare with that of ResNet50V2 for the same amount of memory? Give the ratio as an interval.
 # - Which part of the memory sets the limit, and why?
@@ -292,9 +292,9 @@ if quick and not own_small:  # the preset test is for tests: it looks at the new
     own = bool(turns.jobs) and turns.state == "finished"
 
 # %% [markdown]
-# Your runs of ResNet152V2 are compared with your runs of ResNet50V2 from notebook 05. If your runs of one network are
-# missing, recorded runs are used for *both*. Recorded runs come from another machine, so mixing them with yours would
-# mean comparing machines as well as networks.
+# Your runs of ResNet152V2 are compared with your runs of ResNet50V2 from notebook 05. If your runs of either network
+# are missing, recorded runs are used for *both*. Recorded runs come from another machine, so mixing them with yours
+# would mean comparing machines as well as networks.
 
 
 # %%
@@ -358,8 +358,8 @@ if answered("08.10"):
 # images, or 4 steps of 128. If the batch size does not divide the number of images evenly, the kit's pipeline leaves
 # out the last, incomplete batch.
 #
-# The next check has no blank. It tests whether your study is complete: both networks need a run on 1 worker and a run
-# on at least one other number of workers.
+# The next check has no blank. It tests whether your study is complete: both networks need a run on 1 worker and at
+# least one run on more workers.
 
 # %% labs={"id": "08.11"}
 check("08.11", rows, "" if own else lacks)
@@ -370,9 +370,9 @@ check("08.11", rows, "" if own else lacks)
 #
 # ## On the cluster
 #
-# `slurm/local/ResNet152V2.sh` is the batch script for your new training script. If you work on another cluster, use
-# the one in your site's folder. Fill in its blanks, with the `ResNet50.sh` that you wrote in notebook 05b as a model.
-# Then run the next two cells. The check finds mistakes that `sbatch` would accept.
+# `slurm/local/ResNet152V2.sh` is the batch script for your new training script. If you work on another cluster, use the
+# one in your site's folder. Fill in its blanks, using as a model the `ResNet50.sh` that you wrote in notebook 05b. Then
+# run the next two cells. The check finds mistakes that `sbatch` would accept.
 
 # %%
 site = sites.load()
@@ -407,7 +407,7 @@ if answered("T7", "08.13") and not quick and queue.available():
 #
 # - the batch size per worker, and the learning rate for each number of workers;
 # - the relevant lines of `.out` for each number of workers, and a comment on `.err`;
-# - the epoch time and the images per second, averaged over the rounds without the first epoch;
+# - the epoch time and the images per second, averaged over all rounds except the first epoch;
 # - the speedup with its interval, and what counts as one worker;
 # - the accuracy alongside the speed, with the number of updates;
 # - your prediction of the step time on 2 workers, with its residual.
@@ -427,10 +427,10 @@ for file in large_files:
 # The files are runs/ResNet152V2_w1 and _w2 with .out, .err and .json. The header of the .out file names the model, the
 # number of workers, the global batch size and the learning rate. The lines `N/N - ..s` give the time of each epoch; I
 # left out the first epoch of each run. The .err files contain no errors. The table above gives the speedup and the
-# efficiency with 95 % intervals, alongside the epoch time and images per second of the same few minutes. It also gives
-# the accuracy after the last epoch, when 2 workers have made half as many updates as 1 worker. I predicted the step
-# time on 2 workers from the runs of ResNet50V2; the residual is printed below the table. A run on 4 workers would be
-# oversubscribed on 2 cores.
+# efficiency with 95 % intervals, alongside the epoch time and images per second measured in the same few minutes. It
+# also gives the accuracy after the last epoch, when 2 workers have made half as many updates as 1 worker. I predicted
+# the step time on 2 workers from the runs of ResNet50V2; the residual is printed below the table. A run on 4 workers
+# would be oversubscribed on 2 cores.
 # ### END SOLUTION
 
 # %% [markdown]

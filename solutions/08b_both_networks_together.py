@@ -38,7 +38,7 @@ print(f"preset {plan.name}; a worker is one {unit}")
 # %% [markdown]
 # ## Both networks in one figure
 #
-# The next cell reads your runs from notebooks 05 and 08. If your runs of one network are missing, recorded runs are
+# The next cell reads your runs from notebooks 05 and 08. If your runs of either network are missing, recorded runs are
 # used for *both*. Recorded runs come from another machine, so mixing them with yours would mean comparing machines as
 # well as networks.
 
@@ -186,8 +186,8 @@ check("08.16", contrast)
 
 # %% [markdown]
 # From these two numbers, the kit computes a 95 % interval for the ratio of the efficiencies. (It uses Student's t
-# instead of 1.96, since there are only a few rounds.) You decide how small a difference must be for it not to matter
-# to you: with `matters = 0.05`, differences of up to 5 % do not. Then three answers are possible:
+# instead of 1.96, since there are only a few rounds.) You decide how small a difference must be for it not to matter to
+# you: with `matters = 0.05`, differences of up to 5 % do not matter. Then three answers are possible:
 #
 # - `"yes"`: the interval does not contain 1. The difference is real, even if it is small.
 # - `"no"`: the interval contains 1 and lies *entirely* between 1 / (1 + matters) and 1 + matters. Differences in this
@@ -244,9 +244,9 @@ if answered("08.16", "08.17") and found.interval:
 # %% [markdown]
 # The first line is the kit's verdict. Your ratio and your answer should agree with it.
 #
-# **Why in turns?** Suppose that the runs had been made one after the other, and that something (another user, a hot
-# laptop) had slowed down the machine during one of them. The slowdown would have looked like a property of the
-# network. Here are the rounds of ResNet152V2:
+# **Why take turns?** Suppose that the runs had been made one after the other, and that something (another user, a hot
+# laptop) had slowed down the machine during one of them. The slowdown would have looked like a property of the network.
+# Here are the rounds of ResNet152V2:
 
 # %%
 one, two = (load_record(file) for file in large_files[:2])
@@ -285,7 +285,7 @@ tables.show(shown, ("network", "batch", "bytes"), headers)
 # - Why does an epoch of ResNet152V2 take longer? Give the measured ratio, alongside what you counted.
 # - How does its speedup (or efficiency) compare with that of ResNet50V2 at the same batch size? Give the intervals,
 #   and the verdict: yes, no or can't tell.
-# - What do your data settle, and what do they leave open? Which difference could they have shown?
+# - What do your data settle, and what do they leave open? How small a difference could they have shown?
 # - Which network do the bytes alone favour, and what works against this?
 # - What may be different at each network's own largest batch?
 # - How accurate are the networks, and after how many updates?
@@ -293,25 +293,25 @@ tables.show(shown, ("network", "batch", "bytes"), headers)
 # %% [markdown] labs={"id": "T10", "kind": "answer"}
 # ### T10: your answer
 # ### BEGIN SOLUTION
-# An epoch of ResNet152V2 takes longer because the network computes 3.13 times as many multiply-adds for each image.
-# The measured ratio on one worker (08.15) is different, since activations and the number of operations grow by
-# different factors, and some costs of a step do not grow at all. The gradient of ResNet152V2 has only 2.47 times as many bytes,
+# An epoch of ResNet152V2 takes longer because the network computes 3.13 times as many multiply-adds for each image. The
+# measured ratio on one worker (08.15) is different, since activations and the number of operations grow by different
+# factors, and some costs of a step do not grow at all. The gradient of ResNet152V2 has only 2.47 times as many bytes,
 # so the network exchanges less for each operation. Judging by bytes alone, it should scale better at the same batch
 # size. The plots show both speedups with their intervals, measured at the same batch size. The verdict above shows
 # whether they differ: it gives the ratio of the efficiencies, its interval, and the smallest difference that these
-# rounds could show. Nothing was measured at each network's own largest batch size. There, ResNet152V2 fits fewer
+# rounds could show. Nothing was measured at either network's own largest batch size. There, ResNet152V2 fits fewer
 # images, so it exchanges more often per image: the bytes for each multiply-add, counted in the last table, show how
-# much of its advantage is left. Its workers also have to exchange 514 tensors instead of 174. After the same number
-# of epochs, 2 workers have made half as many updates as 1 worker, for both networks; the first table gives the accuracy
-# of each run.
+# much of its advantage is left. Its workers also have to exchange 514 tensors instead of 174. After the same number of
+# epochs, 2 workers have made half as many updates as 1 worker, for both networks; the first table gives the accuracy of
+# each run.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## Optional: the same with Horovod
 #
-# (About 12 minutes, plus a few minutes of computing if you have your own runs.) MirroredStrategy is a single process.
-# With Horovod, every worker is a separate process, has its own input pipeline, and exchanges its gradients in a
-# different way. If a difference between the two networks is due to the *networks*, it should appear both with
+# (About 12 minutes, plus a few minutes of computing if you have your own runs.) MirroredStrategy runs in a single
+# process. With Horovod, every worker is a separate process, has its own input pipeline, and exchanges its gradients in
+# a different way. If a difference between the two networks is due to the *networks*, it should appear both with
 # MirroredStrategy and with Horovod.
 #
 # The script is your `ResNet50_horovod.py` from notebook 07, with the name of the larger network in it. It runs in the
@@ -334,7 +334,7 @@ if horovod_script and (quick or (own and small_horovod)) and devices.has("horovo
 # %% [markdown]
 # **Assume** that the ratio of ResNet152V2's efficiency to ResNet50V2's is the same with Horovod as with
 # MirroredStrategy. **From this, predict the efficiency of ResNet152V2 on 2 Horovod ranks** before you look. The other
-# three efficiencies are known. They all come from your own runs, or they all come from recorded ones:
+# three efficiencies are known. Either all three come from your own runs, or all three come from recorded ones:
 
 
 # %% labs={"id": "08.12"}
@@ -405,10 +405,10 @@ print(verdict.compare([load_record(file) for file in horovod_files], large, smal
 # ## Optional: one configuration against itself
 #
 # How large a difference does your machine show where there is none? To find out, let two training runs of *one*
-# configuration take turns, as the runs in notebook 08 did. (This is called an A/A test.) Their ratio should be 1. The
-# end of its interval that is farther from 1 is your noise floor: do not believe any smaller difference. In a
-# terminal, the command is `labs study --twice`. To measure it here with a small network, set the first line to
-# `True`; it takes a few minutes.
+# configuration take turns, as the runs in notebook 08 did. (This is called an A/A test.) The ratio of their epoch times
+# should be 1. The end of its interval that is farther from 1 is your noise floor: do not believe any smaller
+# difference. In a terminal, the command is `labs study --twice`. To measure it here with a small network, set the first
+# line of the next cell to `True`; it takes a few minutes.
 
 # %%
 measure_it = False  # True: takes a few minutes
@@ -446,8 +446,8 @@ whole_seconds = "b"
 check("08.19", whole_seconds)
 
 # %% [markdown]
-# At 12 s, half a second either way changes the efficiency by 4 %, and people argue about differences of this size.
-# Look at the table again. If all epochs of a run are rounded to the same number, the result looks certain, but the
+# At 12 s, half a second either way changes the efficiency by 4 %, and people argue about differences of this size. Look
+# at the table again. If all epoch times of a run are rounded to the same number, the result looks certain, but the
 # spread that would have warned you is gone. If your epoch times are spread over several seconds, the spread survives
 # the rounding, and the row "rounding counted" has the widest interval of the three.
 

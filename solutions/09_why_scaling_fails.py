@@ -13,11 +13,10 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# So far, more workers have needed less time. Here you see how that can fail: for a small network, exchanging the
-# gradients can cost more time than the workers save by splitting up the computation. You break the steps of such a
-# network down into their parts to find out why. Then you write local SGD, in which the workers exchange less often, and
-# you measure what this saves and what it costs. Notebook 09b, the second part, deals with large batches and late
-# workers.
+# So far, adding workers has saved time. Here you see how that can fail: for a small network, exchanging the gradients
+# can cost more time than the workers save by splitting up the computation. You break the steps of such a network down
+# into their parts to find out why. Then you write local SGD, in which the workers exchange less often, and you measure
+# what this saves and what it costs. Notebook 09b, the second part, deals with large batches and late workers.
 
 # %%
 import json
@@ -157,7 +156,7 @@ if devices.has("horovod"):
 # %% [markdown]
 # Write a function that computes the speedup of a step from its parts, which all have the same unit. `start` is the
 # start of operations, `per_image` is the computing for one image, and `exchange` is the sum of the two other parts,
-# sharing the machine and exchange and waiting. On one rank, `exchange` is 0. The global batch size is 32.
+# *sharing the machine* and *exchange and waiting*. On one rank, `exchange` is 0. The global batch size is 32.
 
 
 # %% labs={"id": "09.3"}
@@ -177,8 +176,8 @@ if answered("09.3") and devices.has("horovod"):
     tables.show(rows, ("filters", *columns))
 
 # %% [markdown]
-# The brackets contain 95 % intervals over the rounds. For 2 ranks, the table shows only the measured speedup. There,
-# your function would only put the measured times together again; it could not disagree with them.
+# The brackets contain 95 % intervals over the rounds. For 2 ranks, the table shows only the measured speedup. For
+# these, your function would only recombine the measured times; it could not disagree with them.
 #
 # For 8 and 32 ranks, your function assumes the best case: the exchange takes no longer with more ranks, and each rank
 # has a core of its own. Even then the speedup has a limit, because neither the time to start operations nor the
@@ -332,7 +331,7 @@ check("09.9", why_sorted_loses)
 #
 # | source | finding |
 # |---|---|
-# | S. Stich, [1805.09767](https://arxiv.org/abs/1805.09767) | for convex problems, local SGD needs no more steps than synchronous SGD; in $T$ steps, it can do with $\sqrt{T}$ times fewer exchanges |
+# | S. Stich, [1805.09767](https://arxiv.org/abs/1805.09767) | for convex problems, local SGD needs no more steps than synchronous SGD; in $T$ steps, it can get by with $\sqrt{T}$ times fewer exchanges |
 # | T. Lin and others, [1808.07217](https://arxiv.org/abs/1808.07217) | for the same amount of computation, local SGD generalises better than one large batch; it is best to start with synchronous SGD and to exchange less often later |
 # | J. Gonzalez Ortiz and others, [2110.08133](https://arxiv.org/abs/2110.08133) | at the scale of ImageNet, local SGD is faster but *less accurate*: the results of smaller experiments do not carry over; adding a slow momentum to the averaged weights helps |
 #

@@ -14,10 +14,10 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# In notebook 09, more workers did not help because the exchange took too long. There are other reasons why they may
-# not help. More workers also mean a larger batch, so you measure up to what batch size the number of steps keeps
-# falling. Then you use the workers in another way, for several training runs at once, and you see what a single late
-# worker costs. At the end you write task **W1**, for which you also need your results from notebook 09.
+# In notebook 09, more workers did not help, because the exchange took too long. There are other reasons why they may
+# not help. More workers also mean a larger batch, so you measure at what batch size the number of steps stops falling.
+# Then you use the workers in another way, for several training runs at once, and you see what a single late worker
+# costs. At the end you write task **W1**, for which you also need your results from notebook 09.
 
 # %%
 import os
@@ -126,8 +126,8 @@ plots.show(pictures.accuracy_by(accuracies, xlabel="batch (images)", title="thre
 # With the linear rule, batch size 512 is no better than random guessing (0.1). Its rate of 3.2 is too high for this
 # network, so training **diverges**: the final loss is far above 2.3 = ln 10, the loss of a network that considers all
 # ten digits equally likely. The steps were so large that nearly all hidden units are at -1 or 1, where their gradients
-# are close to 0, and the network takes nearly every image for the same digit. So the linear rule has a limit, which you
-# will look for in section 2.
+# are close to 0, and the network classifies nearly every image as the same digit. So the linear rule has a limit, which
+# you will look for in section 2.
 #
 # The same batch sizes and the same images gave three different answers. With the same number of steps and tuned rates,
 # how much of the large batch's disadvantage is left?
@@ -159,11 +159,11 @@ check("09.12", what_is_left)
 #
 # ## 2. The critical batch size
 #
-# A larger batch saves time only if training then needs *fewer steps*. Up to what batch size is this so? Here a network
-# is trained with each batch size at several rates, until it recognises 95 % of the validation images. For each batch
-# size, only the rate that needs the fewest steps counts. **Predict:** what is the number of steps at batch size 128,
-# divided by that at batch size 512? (If each doubling of the batch size halved the number of steps, the answer would
-# be 4.)
+# A larger batch saves time only if training then needs *fewer steps*. Up to what batch size is this true? Here a
+# network is trained with each batch size at several rates, until it recognises 95 % of the validation images. For each
+# batch size, only the rate that needs the fewest steps counts. **Predict:** what is the number of steps at batch size
+# 128, divided by that at batch size 512? (If each doubling of the batch size halved the number of steps, the answer
+# would be 4.)
 
 # %% labs={"id": "09.13"}
 ### BEGIN SOLUTION
@@ -227,8 +227,8 @@ plots.show(pictures.critical(measured, fitted))
 
 # %% [markdown]
 # With so few seeds and batch sizes, the fit shows only roughly where the curve bends. Use the formula: at B = B_crit,
-# how many times as large as S_min is the number of steps? And what is the number of images read, divided by that with
-# a very small batch?
+# what is the number of steps, divided by S_min? And what is the number of images read, divided by that with a very
+# small batch?
 
 # %% labs={"id": "09.15"}
 ### BEGIN SOLUTION
@@ -298,9 +298,9 @@ if answered("09.20"):
 # times in random order.
 #
 # A single training run of a small network cannot make good use of two cores. Its operations are too short to be
-# divided, and starting, reading and building the graph use only one core. Two separate runs exchange nothing, so there
-# is no all-reduce and no barrier. If you need several runs, let them run side by side rather than dividing each of them
-# among workers.
+# divided, and starting up, reading the data and building the graph use only one core. Two separate runs exchange
+# nothing, so there is no all-reduce and no barrier. If you need several runs, let them run side by side rather than
+# dividing each of them among workers.
 
 # %%
 rows = []
@@ -389,7 +389,7 @@ check("09.24", share_of_steps)
 # - How rarely may the workers exchange, and what does this depend on besides speed?
 # - Up to what batch size do more images save steps, and what does this mean for 64 workers?
 # - Does a large batch by itself do harm? What must you keep equal to find out?
-# - What would you rather do with idle cores, and what would slow workers among the 64 cost?
+# - What would you rather do with idle cores, and what would a few slow workers among the 64 cost?
 
 # %% [markdown] labs={"id": "W1", "kind": "answer"}
 # ### W1: your answer
@@ -397,17 +397,17 @@ check("09.24", share_of_steps)
 # More workers divide the computing, which grows with the number of images, but not the start of operations, and they
 # add an exchange. In notebook 09, with the same 32 images per step, my smallest network was no faster on 2 ranks than
 # on 1, and it was much slower on 4 ranks, which shared 2 cores. The largest network was faster on 2 ranks (first
-# figure, with intervals), but the parts of its step limit the speedup computed for 32 ranks. So I would first measure
-# the parts of your step on 1 and 2 workers, with the batch size that you want to use. If the exchange costs too much,
-# average the weights only after every k-th step. With shuffled shards, k = 128 caused no loss of accuracy that the
-# seeds could show, but with shards sorted by label the accuracy fell to about 0.6, so the cost depends on how similar
-# the shards are. At the scale of ImageNet, local SGD did cost accuracy (2110.08133). With 64 workers, the batch becomes
-# 32 times as large: this saves steps up to about the B_crit of my fit, and nearly nothing far beyond it. A large batch
-# by itself was no worse: with the same number of steps and tuned rates, no difference was left, while with the same
-# number of epochs and the same rate, batch size 512 had made only 1/80 as many updates as batch size 8. With workers to
-# spare, I would rather try several rates at the same time, without any exchange. I would also look for slow workers: if
-# each of 64 ranks pauses in one step out of 100, some rank pauses in 47 % of the steps. A rank that is always late
-# must be fixed, not left out: without it, the network never learns what only that rank's shard contains.
+# figure, with intervals), but the undivided parts of its step limit the speedup computed for 32 ranks. So I would first
+# measure the parts of your step on 1 and 2 workers, with the batch size that you want to use. If the exchange costs too
+# much, average the weights only after every k-th step. With shuffled shards, k = 128 caused no loss of accuracy that
+# the seeds could show, but with shards sorted by label the accuracy fell to about 0.6, so the cost depends on how
+# similar the shards are. At the scale of ImageNet, local SGD did cost accuracy (2110.08133). With 64 workers, the batch
+# becomes 32 times as large: this saves steps up to about the B_crit of my fit, and nearly nothing far beyond it. A
+# large batch by itself was no worse: with the same number of steps and tuned rates, no difference was left. With the
+# same number of epochs and the same rate, batch size 512 had made only 1/80 as many updates as batch size 8. With
+# workers to spare, I would rather try several rates at the same time, without any exchange. I would also look for slow
+# workers: if each of 64 ranks pauses in one step out of 100, some rank pauses in 47 % of the steps. A rank that is
+# always late must be fixed, not left out: without it, the network never learns what only that rank's shard contains.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -492,7 +492,7 @@ if answered("09.17"):
 # noise scale belongs to one moment and one learning rate, and it continues to grow after the network has reached 95 %.
 # Compare only the orders of magnitude and the direction.
 #
-# Suppose that a training run has a noise scale of 70 images at the start and of 400 images later. What follows from
+# Suppose that the noise scale of a training run is 70 images at the start, and later 400 images. What follows from
 # this?
 #
 # - **a**: batches of more than 70 images are wasteful throughout the run
@@ -508,8 +508,8 @@ check("09.18", what_follows)
 
 # %% [markdown]
 # Be careful: the formula assumes plain SGD and a well-conditioned problem. W. Merrill and others
-# ([2505.23971](https://arxiv.org/abs/2505.23971)) measured the critical batch size of language models directly: they
-# branched off other runs, with different batch sizes, from a single training run. The critical batch size is near 0 at
+# ([2505.23971](https://arxiv.org/abs/2505.23971)) measured the critical batch size of language models directly: from a
+# single training run, they branched off further runs with different batch sizes. The critical batch size is near 0 at
 # the start, grows fast and then levels off, and the noise scale is not a reliable estimate of it. With a batch size
 # that grew in this way, a model with a billion weights reached the same loss in 43 % fewer steps.
 #

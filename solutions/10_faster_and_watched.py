@@ -41,9 +41,9 @@ print(f"preset {presets.choose().name}; {devices.cores()} cores; GPUs: {devices.
 # %% [markdown]
 # ## Watch
 #
-# A **sampler** watches a training run. Several times a second, it notes for each rank how many cores and how much
+# A **sampler** watches a training run. Several times a second, it records for each rank how many cores and how much
 # memory the rank uses, how many images it has processed, and how many page faults it has caused. (A page fault means
-# that the kernel gave the process another page of memory.) On GPUs, it also notes utilisation, memory and power. You
+# that the kernel gave the process another page of memory.) On GPUs, it also records utilisation, memory and power. You
 # can watch any training run of this course: set `LABS_SAMPLES=0.2` in its environment.
 #
 # Here two ranks train over MPI, and rank 1 pauses for 150 ms in each step. Rank 0 waits for it, and has nothing to
@@ -255,8 +255,9 @@ outcome("10.6", np.mean(shares), intervals.shares(shares))
 # %% [markdown]
 # A worker that always finds its batch ready no longer waits, so a faster input pipeline cannot help it any further. If
 # there are few cores, parallel reading takes them away from the network: on 2 cores, look at the computing part as
-# well. On a machine with a GPU, the cores are free for reading. The two kinds of file differ in speed where opening a
-# file is slow, as on a cluster's shared file system. Where the files are already in memory, they hardly differ.
+# well. On a machine with a GPU, the cores are free for reading. TFRecord files and single image files differ in speed
+# where opening a file is slow, as on a cluster's shared file system. Where the files are already in memory, they hardly
+# differ.
 #
 # Under a strategy, `AUTOTUNE` has a pitfall: an epoch may begin seconds late, because the old iterator waits for its
 # tuning thread, which is asleep. The kit switches that thread off. In a script without the kit, set
@@ -272,8 +273,8 @@ outcome("10.6", np.mean(shares), intervals.shares(shares))
 # it), `--rate`, `--epochs` and `--precision` (explained in notebook 10b).
 #
 # `run` lets your version and `scripts/slow.py` take turns, epoch by epoch. So the same disturbances on the machine
-# affect both, and the ratio of their speeds gets an interval. The first call compares the given script with itself. The
-# ratio should be 1; its distance from 1 tells you which differences are too small to measure here.
+# affect both, and you get an interval for the ratio of their speeds. The first call compares the given script with
+# itself. The ratio should be 1; its distance from 1 tells you which differences are too small to measure here.
 
 # %%
 runs, steps = {}, {}
@@ -309,7 +310,7 @@ run("as given", "scripts/slow.py")
 # `run("faster input", "scripts/faster.py")`. Options follow the script: `run("batch 32", "scripts/faster.py",
 # "--batch_size", 32)`. Then run the cell: it runs only the new call, and keeps what it measured for the others. The
 # check needs at least three runs, including that of the given script. In at least one run, the whole interval must lie
-# at 2 or above, and the accuracy may be at most 0.03 below that of the given script.
+# at or above 2, and the accuracy may be at most 0.03 below that of the given script.
 
 # %%
 ### BEGIN SOLUTION
@@ -338,7 +339,7 @@ check("10.20", runs if own else ..., gains)
 # with your own numbers. Answer these four questions:
 #
 # - What limited the script at first, and which measurement shows it?
-# - After each change, how many times as fast was your script as the given one, and with what interval?
+# - After each change, how many times as fast as the given script was yours, and with what interval?
 # - What is your evidence that the accuracy is equal? On how many images was it measured, and how much could it vary
 #   by chance? (Two standard errors of a share p of n images are 2 sqrt(p (1 - p) / n). The script validates on 773
 #   images.)
@@ -350,13 +351,13 @@ check("10.20", runs if own else ..., gains)
 # The given script spent its time waiting for its input. In each epoch, every image was read, decoded and shrunk, one
 # after another, before the step could begin; in the figure of the pipelines above, waiting is the larger part of a
 # step. The second bar of the ladder shows the version that keeps the images after the first epoch, prepares a batch in
-# advance, and has no callback that fetches in each step. The bar shows how many times as fast it is as the given
-# script, with the interval. The first bar compares the given script with itself: it shows how far from 1 a ratio may
-# be when nothing was changed. The third bar shows the larger batch. A step with 8 images costs nearly as much as one
-# with 32, since both start every operation once; the rate was scaled with the batch size. The right-hand panel shows
-# the accuracy, measured on the 773 images that no run trained on. At an accuracy of 0.95, chance alone can make it
-# differ by about 0.015 (two standard errors), so a smaller difference proves nothing. Parallel reading alone gains
-# little on a few cores, since it takes them away from the network; on a node with many cores and a GPU, it would help.
+# advance, and has no callback that fetches in each step. The bar shows the speed of this version relative to the given
+# script, with the interval. The first bar compares the given script with itself: it shows how far from 1 a ratio may be
+# when nothing was changed. The third bar shows the larger batch. A step with 8 images costs nearly as much as one with
+# 32, since both start every operation once; the rate was scaled with the batch size. The right-hand panel shows the
+# accuracy, measured on the 773 images that no run trained on. At an accuracy of 0.95, chance alone can make it differ
+# by about 0.015 (two standard errors), so a smaller difference proves nothing. Parallel reading alone gains little on a
+# few cores, since it takes them away from the network; on a node with many cores and a GPU, it would help.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -424,7 +425,7 @@ check("10.5", convolutions, rows)
 # ## Optional: whole batches
 #
 # Each call to an operation has a start-up cost. `small` works on whole batches, too, so call it less often: read in
-# parallel as in `parallel`, but change the order of `batch` and the second `map`.
+# parallel as in `parallel`, but swap `batch` and the second `map`.
 
 
 # %% labs={"id": "10.8"}

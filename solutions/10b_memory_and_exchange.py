@@ -98,8 +98,8 @@ check("10.11", in_float32)
 # So a weight needs more memory, not less: 4 bytes of its own, and 2 for the copy that a layer computes with.
 #
 # There are two 2-byte formats. bfloat16 has the same exponent range as float32, but fewer digits. float16 has more
-# digits than bfloat16, but a smaller range: small gradients become 0, unless the loss is scaled (an optional part at
-# the end).
+# digits than bfloat16, but a smaller range: small gradients become 0, unless the loss is scaled (see the optional part
+# at the end).
 
 # %% [markdown]
 # ## Recompute
@@ -125,9 +125,9 @@ outcome("10.13", found[1]["peak_bytes"] / found[0]["peak_bytes"] if remat and al
 
 # %% [markdown]
 # A layer that recomputes its own activation keeps its *input*, which is the activation of the previous layer, so
-# nothing is gained. Only **blocks** of layers save memory. A block of b layers keeps only its input; while the
-# backward pass works through the block, its b activations are in memory again. With 24 layers, the memory holds 24/b
-# inputs and b activations. For which whole number b is the least memory needed?
+# nothing is gained. Only **blocks** of layers save memory. A block of b layers keeps only its input; while the backward
+# pass works through the block, its b activations are in memory again. With 24 layers, the memory holds 24/b inputs and
+# b activations. Which whole number b requires the least memory?
 
 # %% labs={"id": "10.14"}
 ### BEGIN SOLUTION
@@ -152,8 +152,9 @@ if answered("10.14") and remat:
 
 # %% [markdown]
 # The price is a second forward pass, which adds between a quarter and a third to the operations in a step. The memory
-# peak is the same in every run. The step time is not, so the two networks took turns in one process. The brackets show
-# the 95 % interval of the ratios within the rounds.
+# peak is the same in every run. The step time is not, so the network with blocks took turns in one process with the
+# network that keeps all activations. The brackets show the 95 % interval of the ratio, computed from its value in each
+# round.
 # %% [markdown]
 # ## Accumulate
 #
@@ -171,7 +172,7 @@ check("10.15", script)
 # %% [markdown]
 # Now your function runs on real ranks, with four networks: a dense one, one with a frozen layer, one that uses a layer
 # twice (tied weights), and one with batch normalisation. The script compares the weights with those of a single process
-# that takes each batch as a whole.
+# that handles each batch as a whole.
 
 # %%
 if answered("10.15") and devices.has("horovod"):
@@ -182,9 +183,9 @@ if answered("10.15") and devices.has("horovod"):
             print(job.explain())
 
 # %% [markdown]
-# Apart from rounding, the first three networks end with the same weights as in the single process. **The one with batch
-# normalisation does not**: it uses the mean and variance of each pass, not those of the whole batch, and no averaging
-# of gradients can correct this.
+# Apart from rounding, the first three networks end up with the same weights as in the single process. **The one with
+# batch normalisation does not**: it uses the mean and variance of each pass, not those of the whole batch, and no
+# averaging of gradients can correct this.
 #
 # How much faster is one exchange for 4 passes than one exchange for each pass? Both runs use the same images, with the
 # same number of images in each pass:
@@ -282,7 +283,7 @@ check("10.18", bytes_on_a_device)
 # - 2-byte numbers halve the memory for activations on any machine, but not the memory for weights. They save time where
 #   the hardware multiplies them fast.
 # - Recompute blocks of layers, not single layers.
-# - Accumulate the gradients of several passes, and exchange once. Batch normalisation sees each pass by itself.
+# - Accumulate the gradients of several passes, and exchange once. Batch normalisation treats each pass separately.
 # - A sharded optimizer trains the same network and sends no more data: reduce-scatter, update, all-gather.
 #
 # Next: a report on all your tasks (T11), in `11_report`. Three optional parts follow.
@@ -349,7 +350,7 @@ print(f"the rate is {float(optimizer.learning_rate):.2f} after {passes} passes, 
 outcome("10.16", int(optimizer.iterations), how="counted")
 
 # %% [markdown]
-# Keras' schedules count passes, not updates. So multiply the number of steps in a schedule by the number of passes.
+# Keras's schedules count passes, not updates. So multiply the number of steps in a schedule by the number of passes.
 #
 # Do four passes in Keras give the same weights as one large batch? The next cell compares them, first without and then
 # with batch normalisation:

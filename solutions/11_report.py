@@ -129,11 +129,11 @@ check("11.4", efficiency_8, pictures.WORKERS, pictures.SPEEDUPS)
 # | **repeats** | The time to reach that goal varies with the seed, so the network is trained several times. | MLPerf | c, j |
 #
 # The speedups in this course, which are measured in rounds, follow rules 3, 5 and 7 and break two others, each for a
-# reason. Rule 4 says that you should average the times first and then divide the means. But drift changes all the
-# times in a round by the same factor and leaves their ratios unchanged, so this course takes the geometric mean of the
+# reason. Rule 4 says that you should average the times first and then divide the means. But drift changes all the times
+# in a round by the same factor and leaves their ratios unchanged, so this course takes the geometric mean of the
 # ratios. Rule 6 says that you should check whether data are normally distributed before you treat them as such. The
-# course's interval assumes that the logarithms of the ratios are, but there are too few rounds for a check. Instead,
-# the kit's tests try out the interval on simulated disturbances.
+# course's interval assumes that the logarithms of the ratios are normally distributed, but there are too few rounds to
+# check this. Instead, the kit's tests check the interval on simulated disturbances.
 #
 # Suppose that you measured 6 rounds, alternating between the runs on 1 and on 2 workers. Which of these sentences
 # does this evidence support?

@@ -40,8 +40,8 @@ print(f"preset {plan.name}: {plan.local_batch} images per worker and step; {devi
 # ## Waiting
 #
 # A run record contains the time of every step. With 2 workers, a step lasts until the *slower* worker has finished.
-# **Predict** for which network this waiting lengthens the step by the larger share: `"ResNet50V2"`, `"ResNet152V2"`, or
-# `"equal"` (to within 1 % of a step).
+# **Predict** for which network this waiting lengthens the step more, as a share of the step: `"ResNet50V2"`,
+# `"ResNet152V2"`, or `"equal"` (to within 1 % of a step).
 
 # %% labs={"id": "12.1"}
 ### BEGIN SOLUTION
@@ -62,9 +62,9 @@ plots.show(plots.steps(*runs))
 # Both time axes are logarithmic: equal distances mean equal *ratios*, so you can compare the two networks by eye. The
 # dashed curves are computed as in notebook 05: they show the slower of two steps that are drawn at random from the
 # steps of one worker. The distance from the solid curve for 1 worker to the dashed curve is what **waiting** accounts
-# for, if the steps of two workers vary as much as those of one. The distance from the dashed curve to the solid curve
-# for 2 workers is the rest: the exchange, sharing the machine, and any further variation. Here are the numbers for the
-# median step:
+# for, assuming that the steps of two workers vary as much as those of one. The distance from the dashed curve to the
+# solid curve for 2 workers is the rest: the exchange, sharing the machine, and any further variation. Here are the
+# numbers for the median step:
 
 # %%
 shown = []
@@ -107,7 +107,7 @@ if devices.has("horovod", "two devices"):
 
 # %% [markdown]
 # Write a function that takes the times of the four kinds of steps, in seconds, and returns the four parts of a step.
-# The parts add up to the time of the last kind.
+# The parts add up to the time of the last kind of step.
 
 
 # %% labs={"id": "12.2"}
@@ -245,7 +245,7 @@ tables.show(shown, tuple(shown[0]), headers | {"share": "share within the backwa
 outcome("12.3", shown[0]["share"], how=kind)
 
 # %% [markdown]
-# Rank 0 learns that a gradient is ready only after a delay, so the share within the backward pass is an upper bound.
+# Rank 0 learns only after a delay that a gradient is ready, so the share within the backward pass is an upper bound.
 # Even hidden messages are not always free: on CPU cores, the all-reduce slows down the backward pass that hides it. On
 # GPUs, NCCL does the same to a lesser extent.
 #
@@ -304,7 +304,7 @@ tables.show(rows, ("workers", "slowest"), {"slowest": "slowest step / mean step,
 # backward pass does not hide.} $$
 #
 # `labs.costs` fits this model to measured steps. You measured eight configurations: 2 networks with 2 batch sizes each,
-# on 1 and 2 workers. The fit uses five of them, the four on one worker and one on two workers, and then predicts the
+# on 1 and 2 workers. The fit uses five of them (the four on one worker and one on two workers) and then predicts the
 # other three. Compare these predictions with the measurements:
 
 # %%
@@ -348,8 +348,8 @@ if full:
 # ## From what batch size on is the exchange hidden?
 #
 # A message of `size` bytes takes size / bandwidth seconds over a link that carries `bandwidth` bytes per second,
-# whatever the batch size is. The backward pass gets longer with every image in the batch: of the `image_seconds` that
-# an image needs, it takes two thirds (the forward pass takes the other third). Write a function that returns the
+# whatever the batch size is. The backward pass gets longer with every image in the batch: it takes two thirds of the
+# `image_seconds` that an image needs (the forward pass takes the other third). Write a function that returns the
 # **threshold**: the batch size per worker at which the message and the backward pass take equally long. (The number
 # need not be whole.) At this batch size and above, the backward pass *can* hide the message.
 
@@ -540,8 +540,8 @@ check("12.7", without_fusion)
 #
 # ## Summary
 #
-# - To break a step down into its parts, run different kinds of complete steps in turn and compare them. Each part is the time that one
-#   thing *adds*, and has an interval.
+# - To break a step down into its parts, run different kinds of complete steps in turn and compare them. Each part is
+#   the time that one thing *adds*, given with an interval.
 # - Differences between steps always add up, which proves nothing. Compare their sum with a whole step that was measured
 #   separately, and state the residual.
 # - The backward pass can hide messages if there are not too many of them and they do not come too late. It cannot hide

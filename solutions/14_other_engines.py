@@ -13,10 +13,11 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# This notebook is **optional**: you hand nothing in, and no other notebook depends on it. What of this course is still
-# true when you train with something else? You train one Keras model on TensorFlow's MirroredStrategy, on Horovod and on
-# JAX, and test whether all three end with the same weights. With another loss, one of them does not, and you find out
-# why. Then you write the data-parallel step yourself in JAX, and look at what its compiler makes of it.
+# This notebook is **optional**: you hand nothing in, and no other notebook depends on it. Which parts of this course
+# still hold when you train with something else? You train one Keras model with TensorFlow's MirroredStrategy, with
+# Horovod and with JAX, and test whether all three end up with the same weights. With a different loss, one of them does
+# not, and you find out why. Then you write the data-parallel step yourself in JAX, and look at what its compiler makes
+# of it.
 #
 # JAX is not part of the usual set-up. In a terminal, `make jax` installs it, for the CPU only: it downloads about 90 MB
 # and takes up about 400 MB on disk. Then restart the kernel. Without JAX (or without Horovod), the cells that need it
@@ -41,19 +42,20 @@ print(f"preset {plan.name}; {devices.cores()} cores")
 # In Horovod, you write the program of *one rank*: it knows its number, reads its own samples, and exchanges gradients
 # with the others. In JAX, you usually write the program for *the whole batch*, as for a single device. Then you say how
 # the arrays are divided among the devices, and the compiler (XLA) adds the exchange. An array that is divided like this
-# is called **sharded**. Keras offers this as `keras.distribution.DataParallel`: it divides each batch by rows, and every
+# is called **sharded**. Keras offers this as `keras.distribution.DataParallel`: it splits each batch by rows, and every
 # device holds all the weights.
 #
-# Keras chooses its backend (TensorFlow, JAX or PyTorch) when it is imported, from the variable `KERAS_BACKEND`. So a
-# program on JAX needs a process of its own, and all training here runs in jobs. As in the other notebooks, a device is a
-# CPU core: JAX divides its CPU into two *virtual* devices.
+# When Keras is imported, it takes its backend (TensorFlow, JAX or PyTorch) from the environment variable
+# `KERAS_BACKEND`. So a program on JAX needs a process of its own, and all training here runs in jobs. As in the other
+# notebooks, a device is a CPU core: JAX divides its CPU into two *virtual* devices.
 #
 # ## Are they the same?
 #
-# The test is simple: all engines begin with the same weights and take the same 20 batches of 64 images. The network has
-# two convolutions and a dense layer, in float32, without dropout. With two workers, each processes 32 of the 64 images.
-# **Predict:** after these 20 steps, what is the largest difference between a weight on two devices of JAX and the same
-# weight in one process of TensorFlow? (The largest weight is about 2. Give a number, such as 0, 1e-6 or 0.01.)
+# The test is simple: all engines begin with the same weights and train on the same 20 batches of 64 images. The network
+# has two convolutions and a dense layer, in float32, without dropout. With two workers, each processes 32 of the 64
+# images. **Predict:** after these 20 steps, what is the largest difference between a weight trained with JAX on two
+# devices and the same weight trained with TensorFlow in one process? (The largest weight is about 2. Give a number,
+# such as 0, 1e-6 or 0.01.)
 
 # %% labs={"id": "14.1"}
 ### BEGIN SOLUTION
@@ -62,9 +64,9 @@ difference_expected = 1e-6
 predict("14.1", difference_expected)
 
 # %% [markdown]
-# Now train: in one process, under MirroredStrategy, on two ranks of Horovod, and on one and two devices of JAX. Each
-# engine trains three variants of the network, called **cases**; you need the first one now. This takes one or two
-# minutes.
+# Now train: in one process, under MirroredStrategy, with Horovod on two ranks, and with JAX on one and on two devices.
+# Each engine trains three variants of the network, called **cases**; for now, you need only the first. This takes one
+# or two minutes.
 
 # %%
 engines = ["one process", "JAX, 1 device", "JAX, 2 devices"] if quick else experiments.ENGINES
@@ -72,13 +74,13 @@ trained = experiments.trained(engines)
 one = trained["one process"]
 
 # %% [markdown]
-# How far apart may the weights of two training runs be if both compute the same thing? In floating-point numbers, (a +
-# b) + c is not always a + (b + c). So the mean gradient depends on the order in which the images are added up, and each
-# engine has its own order. You can see how much this matters in a single process: it also trained four more times, each
-# time with the images of every batch in another order.
+# How far apart may the weights of two training runs be if both compute the same thing? In floating-point arithmetic, (a
+# + b) + c does not always equal a + (b + c). So the mean gradient depends on the order in which the images are added
+# up, and each engine has its own order. You can see how much this matters in a single process: it also trained four
+# more times, each time with the images of every batch in a different order.
 #
-# Write a function that takes these weights and returns the **tolerance**. First find the largest difference, without
-# its sign, between a weight in the first row and the same weight in any later row. Other engines also use other libraries
+# Write a function that takes these weights and returns the **tolerance**. First find the largest absolute difference
+# between a weight in the first row and the same weight in any later row. The other engines also use different libraries
 # for their convolutions, so allow ten times as much.
 
 
@@ -93,8 +95,8 @@ def tolerance(trained):
 check("14.2", tolerance)
 
 # %% [markdown]
-# For comparison, one worker also trained without the exchange: it took its half of each batch, and never heard of the
-# other half. That is what you get if you forget the all-reduce.
+# For comparison, one worker also trained without the exchange: it took its half of each batch, and received nothing
+# from the other half. That is what you get if you forget the all-reduce.
 
 # %%
 if answered("14.2"):
@@ -107,14 +109,14 @@ if answered("14.2"):
 
 # %% [markdown]
 # On this network, all these engines compute the same thing: their weights differ only in the last few bits. The point
-# without the exchange shows that the test would notice a mistake.
+# for training without the exchange shows that the test would notice a mistake.
 #
 # ## A difference that is not rounding
 #
 # Now look at the second case. Only the end of the network is different: the last layer has a softmax, and the loss
 # takes its probabilities instead of the scores (in Keras, without `from_logits=True`). The networks of this course are
-# built like this. In the first case and in this one, the last layer starts with large weights, so the network begins by
-# being very sure of wrong classes.
+# built like this. In the first case and in this one, the last layer starts with large weights, so the network starts
+# out very sure of wrong classes.
 
 # %%
 tables.show(experiments.table(trained, "softmax"), ("engine", "apart"), {"apart": "largest difference, with a softmax"})
@@ -127,12 +129,12 @@ if with_itself:
 
 # %% [markdown]
 # The first table compares every engine with one process of TensorFlow, and the second one compares JAX with itself. (If
-# you do not have JAX: on our machine, both rows of JAX in the first table were 3.4e-02, and the second table said
-# 1.2e-07.) Why does JAX end with other weights?
+# you do not have JAX: on our machine, both JAX rows in the first table showed 3.4e-02, and the second table showed
+# 1.2e-07.) Why does JAX end up with different weights?
 #
-# - **a**: its all-reduce adds up the gradients of the devices in another order
-# - **b**: its devices get other shares of the batch than MirroredStrategy's replicas
-# - **c**: on JAX, one device already computes something else: the loss of a softmax
+# - **a**: its all-reduce adds up the gradients of the devices in a different order
+# - **b**: its devices get different shares of the batch from MirroredStrategy's replicas
+# - **c**: on JAX, even a single device computes something different: the loss after a softmax
 # - **d**: its convolutions are less precise
 
 # %% labs={"id": "14.3"}
@@ -142,24 +144,24 @@ cause = "c"
 check("14.3", cause)
 
 # %% [markdown]
-# On TensorFlow, Keras notices that the probabilities come from a softmax, goes back to the scores, and computes the loss
-# from them. On JAX, it takes the logarithm of the probabilities, which it first limits to the range from 1e-7 to
-# 1 - 1e-7. A probability outside this range has no gradient, so the network learns nothing from its worst mistakes. (You
+# On TensorFlow, Keras notices that the probabilities come from a softmax, goes back to the scores, and computes the
+# loss from them. On JAX, it takes the logarithm of the probabilities, which it first limits to the range from 1e-7 to 1
+# - 1e-7. A probability outside this range has no gradient, so the network learns nothing from its worst mistakes. (You
 # can read both in Keras's source code, in `sparse_categorical_crossentropy` of `backend/tensorflow/nn.py` and of
-# `backend/jax/nn.py`.) The exchange is not the cause, since one device and two devices of JAX agree. When you move a
+# `backend/jax/nn.py`.) The exchange is not the cause, since JAX on one device agrees with JAX on two. When you move a
 # training run to another engine, first compare *one* device with *one* device.
 #
 # ## Whose mean?
 #
-# In the third case, a batch normalisation follows the first layer. During training, it subtracts the mean over the batch
-# from its input. But which batch is that, if each of two devices has 32 of the 64 images?
+# In the third case, a batch normalisation layer comes after the first layer. During training, it subtracts the mean
+# over the batch from its input. But which batch is that, if each of two devices has 32 of the 64 images?
 
 # %%
 tables.show(experiments.table(trained, "batch_norm"), ("engine", "apart"), {"apart": "largest difference, batch norm."})
 
 # %% [markdown]
 # (On our machine, the weights of MirroredStrategy and Horovod were 6.1e-02 away from those of one process, and those of
-# JAX on 1 and on 2 devices 1.7e-05 or less.) Whose mean does the layer use on 2 devices of JAX?
+# JAX, on 1 and on 2 devices, were at most 1.7e-05 away.) With JAX on 2 devices, whose mean does the layer use?
 #
 # - **a**: that of all 64 images: the devices exchange it
 # - **b**: each device uses that of its own 32 images
@@ -174,8 +176,9 @@ check("14.4", whose_mean)
 
 # %% [markdown]
 # The program is written for the whole batch, so a mean in it is a mean over the whole batch. Under MirroredStrategy and
-# Horovod, a batch normalisation sees only the images of its own worker. (So it does in PyTorch's DDP, unless you ask for
-# `SyncBatchNorm`.) All engines average their gradients over the same images, but they normalise over different ones.
+# Horovod, a batch normalisation layer sees only the images of its own worker. (The same is true of PyTorch's DDP,
+# unless you ask for `SyncBatchNorm`.) All engines average their gradients over the same images, but they normalise over
+# different ones.
 #
 # ## Where is the all-reduce?
 #
@@ -211,7 +214,7 @@ check("14.4", whose_mean)
 # 5  optimizer.step()
 # ```
 #
-# **D. JAX** (`images` and `labels` are divided by rows, `weights` are whole on each device)
+# **D. JAX** (`images` and `labels` are split by rows; `weights` are whole on each device)
 #
 # ```python
 # 1  images, labels = jax.device_put((images, labels), NamedSharding(mesh, P("data")))
@@ -237,28 +240,29 @@ check("14.5", line_in_A, line_in_B, line_in_C, line_in_D)
 # of one device, as in Horovod. `by_compiler` is written for the whole batch, as for a single device. Two functions have
 # blanks.
 #
-# **The mesh.** A `Mesh` gives the devices an order and a name for each axis; here there is one axis, `"data"`. A
+# **The mesh.** A `Mesh` puts the devices in order and gives each axis a name; here there is one axis, `"data"`. A
 # `NamedSharding(mesh, P("data"))` says that the first axis of an array is divided along `"data"`, and
-# `NamedSharding(mesh, P())` that the array is whole on each device. `jax.device_put(array, sharding)` places it there.
-# It also takes a dict of arrays. `Mesh(devices, ("data",))` makes a mesh of the devices. Fill in `spread`.
+# `NamedSharding(mesh, P())` that the array is whole on each device. `jax.device_put(array, sharding)` places an array
+# in this way. It also takes a dict of arrays. `Mesh(devices, ("data",))` makes a mesh of the devices. Fill in `spread`.
 
 # %% labs={"id": "14.6"}
 script = "scripts/jax_by_hand.py"
 check("14.6", script, without="jax")
 
 # %% [markdown]
-# **The step.** `jax.shard_map` runs a function on each device, with this device's part of the arrays: rank by rank, as
-# in Horovod. In the function, `jax.lax.psum(array, "data")` adds up the arrays of all devices along the axis `"data"`:
-# it is the all-reduce, and returns the sum. `mesh.size` is the number of devices. It takes one array; `jax.tree.map(f,
-# gradient)` calls `f` for each array of a dict. As it stands, each device would update its weights with the gradient of
-# its own share. Complete `on_one_device`: the gradient and the loss must both be means over all devices.
+# **The step.** `jax.shard_map` runs a function on each device, with that device's part of the arrays, like the program
+# of one rank in Horovod. In the function, `jax.lax.psum(array, "data")` adds up the arrays of all devices along the
+# axis `"data"`: it is the all-reduce, and returns the sum. It takes one array; `jax.tree.map(f, gradient)` calls `f`
+# for each array of a dict. `mesh.size` is the number of devices. As the script stands, each device would update its
+# weights with the gradient of its own share. Complete `on_one_device`: the gradient and the loss must both be means
+# over all devices.
 
 # %% labs={"id": "14.7"}
 check("14.7", script, without="jax")
 
 # %% [markdown]
 # Your function exchanges five arrays: the gradients of two matrices and two biases, and the loss. **Predict:** how many
-# all-reduces does the compiler make of them in each step?
+# all-reduces does the compiler use for them in each step?
 
 # %% labs={"id": "14.8"}
 ### BEGIN SOLUTION
@@ -275,17 +279,17 @@ if there["jax"] and answered("14.6", "14.7"):
     outcome("14.8", said.partition("velocity")[0].count("all-reduce of"), how="counted")
 
 # %% [markdown]
-# These lines come from the compiled program, which XLA writes in its own language (**HLO**): what is exchanged, and the
-# type and shape of each array. `f32[3072,64]` is a matrix of 3072 x 64 numbers in float32.
+# These lines come from the compiled program, which XLA writes in its own language (**HLO**). They show what is
+# exchanged, and the type and shape of each array. `f32[3072,64]` is a matrix of 3072 x 64 numbers in float32.
 #
 # - The compiler has put all five arrays into *one* all-reduce. Horovod does the same at run time with its fusion buffer,
 #   and DDP with its buckets.
-# - `by_compiler` contains no `psum`, and yet the same all-reduce is there. The loss is a mean over the rows of the whole
-#   batch. The rows lie on different devices, so its gradient is a sum over devices.
+# - `by_compiler` contains no `psum`, and yet the same all-reduce is there. The loss is a mean over the rows of the
+#   whole batch. The rows lie on different devices, so the gradient of the loss is a sum over devices.
 #
 # With `check_vma=False`, as in the script, `shard_map` exchanges only what you write. Without this option, JAX keeps
-# track of what is equal on all devices. It then adds up the gradients of weights that are whole on each device by
-# itself, and your `psum` would be one too many.
+# track of what is equal on all devices. It then automatically adds up the gradients of weights that are whole on each
+# device, and your `psum` would be one too many.
 #
 # ## A divided state
 #
@@ -310,10 +314,11 @@ check("14.9", bytes_of_weights, bytes_of_state)
 # ## Two processes
 #
 # Virtual devices belong to one process. On a cluster, each node has a process of its own, as with Horovod:
-# `jax.distributed.initialize(address, num_processes, process_id)` connects them. From then on, `jax.devices()` lists the
-# devices of *all* processes, and the step remains the program for the whole batch. Only the input changes: each process
-# reads its own rows, and `jax.make_array_from_process_local_data` declares them to be a part of the whole. So here you
-# need a shard of your own again (notebook 06). Between CPUs, the arrays travel over Gloo, which Horovod uses, too.
+# `jax.distributed.initialize(address, num_processes, process_id)` connects them. From then on, `jax.devices()` lists
+# the devices of *all* processes, and the step is still written for the whole batch. Only the input changes: each
+# process reads its own rows, and `jax.make_array_from_process_local_data` declares them to be a part of the whole. So
+# here you need a shard of your own again (notebook 06). Between CPUs, the arrays travel over Gloo, which Horovod uses,
+# too.
 
 # %%
 if there["jax"]:
@@ -362,20 +367,21 @@ if rows:
 # | one program for | all replicas of one machine | each rank | each rank | all devices; started once for each process |
 # | rank | replica | `hvd.rank()` | `dist.get_rank()` | `jax.process_index()` |
 # | size | `num_replicas_in_sync` | `hvd.size()` | `dist.get_world_size()` | `jax.device_count()`, `jax.process_count()` |
-# | shard of the data | Keras divides each batch | `numbers.shard(size, rank)` | `DistributedSampler` | `P("data")`; of each process `make_array_from_process_local_data` |
+# | shard of the data | Keras divides each batch | `numbers.shard(size, rank)` | `DistributedSampler` | `P("data")`; in each process, `make_array_from_process_local_data` |
 # | broadcast at the start | variables are mirrored | `BroadcastGlobalVariablesCallback(0)` | DDP does it in its constructor | the same seed, placed with `P()`; `multihost_utils.broadcast_one_to_all` ° |
 # | average of the gradients | in `apply_gradients` | `DistributedOptimizer`, in `apply` | in `backward()` | by the compiler; `psum` in `shard_map` |
 # | barrier | not needed | `hvd.barrier()` ° | `dist.barrier()` | `multihost_utils.sync_global_devices` ° |
 # | divided state | not offered | by hand (notebook 10b) | `fully_shard` | `P("data")` on the state |
 # | launcher | none | `horovodrun`, `mpiexec`, `srun` | `torchrun`, `srun` | none of its own; `srun` ° |
 # | SLURM's variables | not read | read by `srun`'s PMI | you copy `SLURM_PROCID` to `RANK`, and so on | `jax.distributed.initialize()` reads them ° |
-# | checkpoint | the process saves | rank 0 saves | rank 0; of FSDP2 `torch.distributed.checkpoint` | Orbax °; process 0 if the arrays are whole |
+# | checkpoint | the process saves | rank 0 saves | rank 0; for FSDP2, `torch.distributed.checkpoint` | Orbax °; process 0 if the arrays are whole |
 #
 # ## Summary
 #
-# - Ranks, shards, equal weights at the start, averaged gradients: every engine needs them, and you can prove that they
-#   compute the same. Take the tolerance from the order of summation, and show that a missing exchange exceeds it.
+# - Ranks, shards, identical weights at the start, averaged gradients: every engine needs them, and you can prove that
+#   the engines compute the same thing. Take the tolerance from the order of summation, and show that a missing exchange
+#   exceeds it.
 # - If two engines differ, compare one device with one device first. The cause may be a loss, not the exchange.
-# - JAX programs are written for the whole batch. You say where arrays lie, and the compiler adds the exchange. A batch
+# - JAX programs are written for the whole batch. You say where arrays lie, and the compiler adds the exchange. Batch
 #   normalisation then uses the whole batch as well.
 # - A sharded optimizer state takes one annotation in JAX. It still costs an all-gather in every step.
