@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Write the schedule: data parallelism and ZeRO
 #
-# **Time: 75 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 90 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
@@ -121,11 +121,13 @@ game.show("13.1", nobody_adds, ranks=2, batches=2)
 # every exchange that it has started.
 #
 # A rank computes one operation at a time. An all-reduce of n MB is a ring: 2 (K - 1) messages, one after another, of
-# n / K MB each. A message takes the latency plus its size divided by the bandwidth.
+# n / K MB each. A reduce-scatter or an all-gather is K - 1 messages, half of an all-reduce. A message takes the latency
+# plus its size divided by the bandwidth.
 #
-# A check first plays your program on the example. Then it draws other numbers of ranks, layers and micro-batches, and
-# other times, and plays it again. If it finds something there, `game.show("13.1", your_program, last=True)` shows that
-# case. The bar is always 5 % above the best schedule that is known.
+# A check first plays your program on the example. Then it plays it with other numbers of ranks, layers and
+# micro-batches, and draws other times for each of these cases. If it finds something there,
+# `game.show("13.1", your_program, last=True)` shows that case. The bar is always 5 % above the best schedule that is
+# known.
 
 # %% [markdown]
 # ## Puzzle 1: plain data parallelism
@@ -215,7 +217,8 @@ game.show("13.2", in_buckets)
 #
 # Now M is a multiple of K: there are several micro-batches for each rank. You choose which rank computes which of them.
 # `backward` adds to the gradient that is already there. There are two bars. The bar for the memory is too low to keep
-# the activations of two micro-batches. The bar for the time is too low for an exchange that nothing hides.
+# the activations of two micro-batches. If the exchange begins after the last backward pass, you miss the bar for the
+# time.
 
 # %%
 game.puzzle("13.3")
@@ -260,7 +263,8 @@ game.show("13.3", accumulated)
 #
 # Adam keeps two numbers for each weight, on every rank. With ZeRO-1, each rank keeps only its part of this state: at
 # the start, rank r holds all weights, but only part r of `optimizer(layer)`. So rank r can update only part r of the
-# weights. At the end, every rank must hold all the updated weights. The bar is for the bytes that a rank sends.
+# weights. Work on one of K parts takes 1/K of the time. At the end, every rank must hold all the updated weights. The
+# bar is for the bytes that a rank sends.
 
 # %%
 game.puzzle("13.4")
@@ -295,14 +299,16 @@ game.show("13.4", zero_1)
 # %% [markdown]
 # ## Puzzle 5: ZeRO-2, sharded gradients
 #
-# The start is the same as in puzzle 4. In the picture above, every rank holds the whole gradients of all layers at the
-# end of the backward pass, although it needs only its own part of each. Now there is also a bar for the memory.
+# The start is the same as in puzzle 4, but the example has 8 layers. Play your program from puzzle 4 on it, in a cell of
+# its own: `game.show("13.5", zero_1)`. At the end of the backward pass, every rank holds the whole gradients of all
+# layers, although it needs only its own part of each. Now there is also a bar for the memory. Keep only one whole
+# gradient at a time: wait for each exchange before the next backward pass.
 
 # %%
 game.puzzle("13.5")
 
 # %% [markdown]
-# <details><summary>Hint 1</summary>Move the slider of puzzle 4 to the peak. Which gradients lie there, although nobody adds anything to them any more?</details>
+# <details><summary>Hint 1</summary>Move the slider of <code>game.show("13.5", zero_1)</code> to the peak. Which gradients lie there, although nobody adds anything to them any more?</details>
 # <details><summary>Hint 2</summary><code>reduce_scatter</code> frees all parts but one. When is the earliest moment for it?</details>
 # <details><summary>Hint 3</summary>Move <code>reduce_scatter</code> into the loop of the backward pass. The updates may follow later.</details>
 
@@ -340,7 +346,7 @@ game.show("13.5", zero_2)
 game.puzzle("13.6")
 
 # %% [markdown]
-# <details><summary>Hint 1</summary>Write it without <code>wait=False</code> first: gather, compute, free, for each layer forward and backward, and a <code>reduce_scatter</code> after each backward pass.</details>
+# <details><summary>Hint 1</summary>Write it without <code>wait=False</code> first: gather, compute, free, for each layer forward and backward, and a <code>reduce_scatter</code> after each backward pass. Keep this version as <code>waiting</code>: you compare with it later.</details>
 # <details><summary>Hint 2</summary><code>all_gather(..., wait=False)</code> returns a number for <code>wait</code>. Keep it in a variable, such as <code>arriving</code>. In each round: wait for it, start the next one, compute, free.</details>
 # <details><summary>Hint 3</summary>The backward pass begins with the layer that the forward pass ended with, so keep the weights of that layer. The reduce-scatter can be started, too; wait for it one layer later, so that whole gradients do not pile up.</details>
 
@@ -389,7 +395,7 @@ game.show("13.6", zero_3)
 #
 # You can change everything in the example of a puzzle: the numbers of ranks, layers and micro-batches, the times, the
 # latency, the bandwidth (in MB/ms), and the sizes. With links that are four times as fast, how much time does the
-# prefetch of puzzle 6 still save? Compare it with a version without `wait=False`.
+# prefetch of puzzle 6 still save? Compare it with `waiting`, your version without `wait=False`.
 
 # %%
 game.show("13.6", zero_3, bandwidth=32.0)
@@ -426,6 +432,7 @@ game.best()
 # - Overlap hides an exchange behind computation, but only what is ready early enough. The last message stays visible.
 # - A few large messages cost less latency; many small ones can be hidden better. Buckets are the compromise.
 # - A reduce-scatter and an all-gather together send as many bytes as an all-reduce. So ZeRO-1 and ZeRO-2 save memory
-#   without sending more. ZeRO-3 gathers the weights twice, and saves the most memory.
+#   without sending more. ZeRO-3 saves the most memory. It gathers the weights twice, and so sends up to half as much
+#   again.
 #
 # Next: `13b_harder_schedules`.

@@ -133,7 +133,7 @@ game.show("13.7", ring)
 # ## Puzzle 8: reduce-scatter, then all-gather, in few messages
 #
 # The task is the same, but now the latency is high, and K is a power of two. The 2 (K - 1) successive messages of the
-# ring take too long. There is also a bar for the bytes, which whole gradients do not meet.
+# ring take too long. There is also a bar for the bytes: whoever sends whole gradients misses it.
 
 # %%
 game.puzzle("13.8")
@@ -176,10 +176,11 @@ game.show("13.8", by_halves)
 # This is Rabenseifner's algorithm, which MPICH uses for large messages
 # ([R. Thakur and others, 2005](https://doi.org/10.1177/1094342005051521)).
 #
-# ## Puzzle 9: tensor parallelism of two layers
+# ## Puzzle 9: tensor parallelism of layers in pairs
 #
 # Now the layers are too large for one rank. Of each layer, rank r holds only part r of the weights. All ranks work on
-# the same micro-batch. There are two ways to split a layer:
+# the same micro-batch, and L is even. Work on one of K parts takes 1/K of the time; a reduce-scatter or an all-gather
+# is K - 1 messages, half of an all-reduce. There are two ways to split a layer:
 #
 # | | needs | gives | the backward pass needs | and gives |
 # |---|---|---|---|---|
@@ -235,7 +236,8 @@ game.show("13.9", tensor_parallel)
 #
 # Rank r holds only layer r, so K equals L. Micro-batches pass through the ranks as on a production line. Send
 # `activation(rank, batch)` to the next rank and, in the backward pass, `error(rank - 1, batch)` to the previous one.
-# Activations and errors that you send leave the rank; it does not keep a copy.
+# An activation or an error that you send leaves the rank; it does not keep a copy. The backward pass needs only the
+# activation that came in. In the pictures of puzzles 10 to 12, the number in a box is the micro-batch.
 
 # %%
 game.puzzle("13.10")

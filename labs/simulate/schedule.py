@@ -566,9 +566,10 @@ class _Play:
                     held = rank.need(tensor, parts) if tensor[0] != "optimizer" else {}
                 except _Wrong as wrong:
                     raise _Wrong(f"At the end, {wrong}") from None
+                alike = len(held) == self.case.ranks and len(set(held.values())) == 1  # then no part need be named
                 for part, content in held.items():
                     if text := _unlike(tensor, content, 1):
-                        where = f"part {part} of {named((*tensor, ()))} on rank {rank.number}"
+                        where = f"{'' if alike else f'part {part} of '}{named((*tensor, ()))} on rank {rank.number}"
                         raise _Wrong(f"At the end, {where} {text}.")
 
     def _deadlock(self, stuck):
@@ -582,4 +583,19 @@ class _Play:
         links = list(chain.values())
         self.found.cycle = links[[*chain].index(rank.number) :] if rank in stuck else links
         told = "; ".join(f"rank {place} waits in {text} for rank {other}" for place, text, other in self.found.cycle)
-        raise _Wrong(f"Deadlock: {told}{'' if rank in stuck else ', which has ended without it'}.")
+        raise _Wrong(f"Deadlock: {told}{'' if rank in stuck else ', which has ended without it'}.{self._lost()}")
+
+    def _lost(self):
+        """The first message whose receiver waits for another from the same rank, or never calls `receive` for it."""
+        told = [self.ranks[place].waits for place, _, _ in self.found.cycle]
+        for ((sender, to), tensor, parts), messages in self.messages.items():
+            rank, this = self.ranks[to], ((*tensor, parts), sender)
+            coming = [
+                (o.values["tensor"], o.values["source"]) for o in rank.operations[rank.step :] if o.word == "receive"
+            ]
+            now = rank.operations[rank.step].text if rank.waits else ""
+            if any(m.came == {sender} and m not in told for m in messages):
+                if this not in coming or now.partition("(")[0].endswith("receive") and rank.waits.ranks[0] == sender:
+                    name = named((*tensor, () if parts == self.every else parts))
+                    return f" Rank {sender} is sending {name} to rank {to}, and nobody is receiving it."
+        return ""

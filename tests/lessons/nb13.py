@@ -34,8 +34,9 @@ def updates(layers):
         update(layer)
 
 
-def plain(batch=lambda rank, batches: [rank], exchanged=lambda layers: [range(layers)], after=lambda: None):
-    """13.1: which micro-batches a rank computes, and which layers are exchanged together."""
+def plain(batch=lambda rank, batches: [rank], exchanged=lambda layers: [range(layers)], after=lambda: None,
+          updated=lambda layers: layers):  # fmt: skip
+    """13.1: which micro-batches a rank computes, which layers are exchanged together, and how many updated."""
 
     @program
     def data_parallel(rank, K, L, M):
@@ -44,7 +45,7 @@ def plain(batch=lambda rank, batches: [rank], exchanged=lambda layers: [range(la
             backwards(L, each)
         for layers in exchanged(L):
             all_reduce(*map(gradient, layers))
-        updates(L)
+        updates(updated(L))
         after()
 
     return (data_parallel,)
@@ -93,6 +94,24 @@ def fractions(rank, K, L, M):
     load(rank / 1)
 
 
+def exchanging(what):
+    """13.1: what is written in the call of all_reduce."""
+
+    @program
+    def data_parallel(rank, K, L, M):
+        forwards(L, rank)
+        backwards(L, rank)
+        all_reduce(what(L))
+        updates(L)
+
+    return (data_parallel,)
+
+
+@program
+def without_layers(rank, K):
+    load(rank)
+
+
 @program
 def started_in_13_1(rank, K, L, M):
     forwards(L, rank)
@@ -135,8 +154,8 @@ def waits_at_once(rank, K, L, M):
     updates(L)
 
 
-def accumulation(exchanges="last", together=False, mine=lambda rank, K, M: range(rank, M, K)):
-    """13.3: when the gradients are exchanged: during the last pass, after it, or in each pass."""
+def accumulation(exchanges="last", together=False, mine=lambda rank, K, M: range(rank, M, K), size=1):
+    """13.3: when the gradients are exchanged: during the last pass, after it, or in each pass; layers in a message."""
 
     @program
     def accumulated(rank, K, L, M):
@@ -149,8 +168,9 @@ def accumulation(exchanges="last", together=False, mine=lambda rank, K, M: range
                 forwards(L, batch)
             for layer in reversed(range(L)):
                 backward(layer, batch)
-                if exchanges == "each" or exchanges == "last" and batch == batches[-1]:
-                    started.append(all_reduce(gradient(layer), wait=exchanges == "each"))
+                if (exchanges == "each" or exchanges == "last" and batch == batches[-1]) and layer % size == 0:
+                    full = map(gradient, range(layer, min(layer + size, L)))
+                    started.append(all_reduce(*full, wait=exchanges == "each"))
         for each in started if exchanges == "last" else []:
             wait(each)
         if exchanges == "after":
@@ -200,6 +220,21 @@ def zero_2(exchange=reduce_scatter, updates_at_once=False, frees=None):
             all_gather(weights(layer))
 
     return (sharded,)
+
+
+@program
+def started_and_not_awaited(rank, K, L, M):
+    """13.5: all reduce-scatters are started, and waited for at the end of the backward pass."""
+    forwards(L, rank)
+    started = []
+    for layer in reversed(range(L)):
+        backward(layer, rank)
+        started.append(reduce_scatter(gradient(layer), wait=False))
+    for each in started:
+        wait(each)
+    for layer in range(L):
+        update(layer)
+        all_gather(weights(layer))
 
 
 def zero_3(prefetch=True, frees=True, all_first=False, keep=True, again=True):
@@ -270,12 +305,16 @@ ANSWERS = {
             plain(batch=lambda rank, batches: [0]),
             plain(batch=lambda rank, batches: [rank + 1]),
             plain(after=lambda: update(0)),
+            plain(updated=lambda layers: layers - 1),
             (typed,),
             (endless,),
             (not_a_program,),
             (outside,),
             (yields,),
             (fractions,),
+            exchanging(lambda layers: [gradient(layer) for layer in range(layers)]),
+            exchanging(lambda layers: gradient),
+            (without_layers,),
             (started_in_13_1,),
             (by_hand,),
         ],
@@ -297,6 +336,8 @@ ANSWERS = {
             accumulation("each"),
             accumulation(mine=lambda rank, K, M: range(rank * K, (rank + 1) * K)),
             accumulation(mine=lambda rank, K, M: [rank]),
+            accumulation(size=2),
+            accumulation("none", mine=lambda rank, K, M: range(M)),
         ],
         "secret": None,
     },
@@ -310,7 +351,8 @@ ANSWERS = {
     },
     "13.5": {
         "right": [zero_2(), zero_2(updates_at_once=True)],
-        "wrong": [zero_1(), zero_2(all_reduce, frees=lambda rank: rank), zero_2(frees=lambda rank: 0)],
+        "wrong": [zero_1(), zero_2(all_reduce, frees=lambda rank: rank), zero_2(frees=lambda rank: 0),
+            (started_and_not_awaited,)],
         "secret": None,
     },
     "13.6": {

@@ -82,6 +82,11 @@ def no_such_part(rank, K, L, M):
 
 
 @program
+def waits_for_a_list(rank, K, L, M):
+    wait([send(gradient(0, 0), (rank + 1) % K, wait=False)])
+
+
+@program
 def waits_for_nothing(rank, K, L, M):
     wait(0)
 
@@ -97,7 +102,7 @@ def one_ends(rank, K, L, M):
         receive(gradient(0), 0, add=True)
 
 
-def halves(whole=False, gather=True):
+def halves(whole=False, gather=True, same=False):
     """13.8."""
 
     @program
@@ -109,6 +114,8 @@ def halves(whole=False, gather=True):
             given = [part for part in mine if part not in kept]
             if whole:
                 kept = given = mine
+            if same:  # both partners go on with the same half
+                kept, given = mine[: len(mine) // 2], mine[len(mine) // 2 :]
             send(gradient(0, *given), partner, wait=False)
             receive(gradient(0, *kept), partner, add=True)
             rounds.append((partner, kept, given))
@@ -269,13 +276,18 @@ ANSWERS = {
             (negative,),
             (no_such_part,),
             (waits_for_nothing,),
+            (waits_for_a_list,),
             (raw,),
             (one_ends,),
         ],
         "same": [(2, 3)],
         "secret": None,
     },
-    "13.8": {"right": [halves()], "wrong": [ring(), halves(whole=True), halves(gather=False)], "secret": r"\bxor\b|\^"},
+    "13.8": {
+        "right": [halves()],
+        "wrong": [ring(), halves(whole=True), halves(gather=False), halves(same=True)],
+        "secret": r"\bxor\b|\^",
+    },
     "13.9": {
         "right": [tensor()],
         "wrong": [
@@ -308,6 +320,7 @@ ANSWERS = {
             pipeline(waits=True),
             pipeline(lambda rank, K, M: 1),
             pipeline(lambda rank, K, M: K),
+            pipeline(lambda rank, K, M: K - rank + 1),
             pipeline(lambda rank, K, M: rank + 1),
         ],
         "secret": None,
@@ -323,6 +336,7 @@ ANSWERS = {
             pipeline(halves=lambda rank, K: 99),
             pipeline(halves=lambda rank, K: rank, after=True),
             pipeline(halves=lambda rank, K: rank + 2),
+            pipeline(halves=lambda rank, K: max(0, rank - 1)),
         ],
         "secret": None,
     },

@@ -1,5 +1,6 @@
 """The puzzles of notebooks 13 and 13b: bars and bounds, the picture, the table of one's best, and real processes."""
 
+import inspect
 import json
 import random
 import re
@@ -11,9 +12,9 @@ from tree import ROOT
 
 from labs import checks
 from labs.checks import tasks
-from labs.lessons.nb13 import game, pictures, real
-from labs.lessons.nb13.programs import program
-from labs.lessons.nb13.puzzles import BAR, PUZZLES, bars, exchanged_in_buckets, measured
+from labs.lessons.nb13 import game, pictures, programs, real
+from labs.lessons.nb13.programs import gradient, program
+from labs.lessons.nb13.puzzles import BAR, PUZZLES, bars, changed, exchanged_in_buckets, measured
 from labs.simulate.schedule import Case, play
 
 ANSWERS = nb13.ANSWERS | nb13b.ANSWERS
@@ -26,9 +27,8 @@ def solved(id, case, program=None):
     return play(case, game.recorded(program, case))
 
 
-def cases(id, count=12):
-    draw = random.Random(id)
-    return [PUZZLES[id].case] + [PUZZLES[id].drawn(draw) for _ in range(count)]
+def cases(id):
+    return [PUZZLES[id].case] + PUZZLES[id].drawn(random.Random(id))
 
 
 @each_puzzle
@@ -58,7 +58,7 @@ def test_a_reference_is_the_best_known_and_the_plain_program_misses_a_bar_by_15_
 
 @each_puzzle
 def test_what_is_drawn_differs_in_size_and_time_from_the_example(id):
-    example, drawn = PUZZLES[id].case, cases(id, 30)[1:]
+    example, drawn = PUZZLES[id].case, cases(id)[1:]
     assert len({(case.ranks, case.layers, case.batches) for case in drawn}) >= 2
     assert all((c.ranks, c.layers) != (example.ranks, example.layers) for c in drawn) or example.layers > 1
     assert all(case.message(1.0) != example.message(1.0) for case in drawn)
@@ -110,6 +110,66 @@ def test_the_case_in_which_a_check_found_something_can_be_shown(tmp_path, monkey
     assert state == "wrong" and "K = 4" not in hint
     game.show("13.1", nb13.typed, last=True)
     assert re.search(r"With (K = \d, L = \d, M = \d)", hint)[1] in capsys.readouterr().out
+    (right,) = ANSWERS["13.1"]["right"][0]
+    assert checks.check("13.1", right)
+    game.show("13.1", right, last=True)
+    assert "There is no case from a check to show: this is the example." in capsys.readouterr().out
+
+
+SAID = (  # puzzle, wrong program, what the verdict says
+    (
+        "13.1",
+        nb13.exchanging(lambda layers: [gradient(0)]),
+        r"`all_reduce\(what\(L\)\)`: `all_reduce` got a list: write `",
+    ),
+    (
+        "13.1",
+        nb13.exchanging(lambda layers: gradient),
+        r"got `gradient` without its layer: write `gradient\(layer\)`\.$",
+    ),
+    ("13.1", (nb13.without_layers,), r"A program takes \(rank, K, L, M\): `def without_layers\(rank, K, L, M\):`\.$"),
+    ("13.1", nb13.plain(exchanged=nb13.nothing), r"lacks micro-batch"),
+    ("13.1", (nb13.by_hand,), r"must be solved without `receive`"),
+    (
+        "13.3",
+        nb13.accumulation("none", mine=lambda rank, K, M: range(M)),
+        r"Every rank computes every micro-batch: how m",
+    ),
+    (
+        "13.3",
+        nb13.accumulation(size=2),
+        r"L = 5, M = \d+ \(a drawn case: see it with `last=True`\), the sums are right",
+    ),
+    ("13.7", (nb13b.waits_for_a_list,), r"`wait` takes one exchange; call it for each in the list\.$"),
+    (
+        "13.8",
+        nb13b.halves(same=True),
+        r" Rank 0 is sending gradient\(0, 2, 3\) to rank 2, and nobody is receiving it\.$",
+    ),
+    (
+        "13.12",
+        nb13b.pipeline(halves=lambda rank, K: 99),
+        r"takes 30\.35 ms; .* Also, a rank holds up to 66 MB; the bar is",
+    ),
+)
+
+
+@pytest.mark.parametrize(("id", "program", "said"), SAID)
+def test_a_verdict_names_the_cause(id, program, said, tmp_path, monkeypatch):
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    state, hint = checks.judge(id, *program)
+    assert state == "wrong" and re.search(said, hint), hint
+
+
+def test_where_nothing_is_split_no_part_is_named():
+    (without,) = nb13.plain(exchanged=nb13.nothing)
+    assert "micro-batch" in solved("13.1", PUZZLES["13.1"].case, without).problem
+    (forgets,) = nb13.plain(updated=lambda layers: layers - 1)
+    assert solved("13.1", PUZZLES["13.1"].case, forgets).problem == (
+        "At the end, weights(5) on rank 0 has not been updated."
+    )
+    (whole,) = nb13.zero_1(gathers=False)
+    assert "part 1 of weights(0) on rank 0" in solved("13.4", PUZZLES["13.4"].case, whole).problem
 
 
 def test_a_game_of_ones_own_grows_with_its_ranks(tmp_path, monkeypatch, capsys):
@@ -140,6 +200,12 @@ def test_every_puzzle_says_what_it_is_played_with(capsys):
         said = capsys.readouterr().out
         assert said.count("Bar: ") == len(bars(PUZZLES[id], PUZZLES[id].case)) and "At the start" in said
         assert tasks.task(id).title == PUZZLES[id].title
+        assert ("an activation 2 MB, 8 MB for even layers.\n" in said) == (id == "13.9")
+
+
+def test_each_word_of_the_programs_has_its_description():
+    words = [value for name, value in vars(programs).items() if inspect.isfunction(value) and name[0] != "_"]
+    assert len(words) == 19 and all(word.__doc__ for word in words)
 
 
 # The picture
@@ -158,6 +224,23 @@ def test_the_picture_moves_and_says_what_each_rank_does_and_holds():
     assert legend == ["forward", "backward: inputs", "backward: weights", "update", "load", "idle", "message"]
     patterns = {part.get_hatch() for part in ranks.collections if part.get_label() in legend}
     assert len(patterns) == 6  # each kind has its own
+    key = memory.get_legend()
+    assert [text.get_text() for text in key.texts] == [f"rank {rank}" for rank in range(4)]
+
+
+def test_each_memory_line_of_nine_ranks_has_its_look_and_the_peak_is_told_whole():
+    case = changed(PUZZLES["13.6"].case, ranks=9)
+    draw, _ = pictures.moving(solved("13.6", case), "ZeRO-3")
+    figure = draw()
+    lines = figure.axes[1].get_legend().legend_handles
+    assert len({(line.get_color(), line.get_marker()) for line in lines}) == 9
+    (told,) = (text.get_text() for text in figure.texts if text.get_text().startswith("at "))
+    assert "activation\n       (0-3, 0), error (3-4, 0)\nrank 1 " in told and told.count("\N{HORIZONTAL ELLIPSIS}") == 8
+
+
+def test_what_arrives_is_told_beside_what_is_there():
+    found = solved("13.7", PUZZLES["13.7"].case)
+    assert pictures.told_of(found, 0, 0.0).endswith("holds 10 MB: gradient 0 and 2 MB that arrive")
 
 
 def test_the_picture_of_a_deadlock_shows_its_cycle():

@@ -13,7 +13,6 @@ from labs.lessons.nb13.puzzles import MEASURES, PUZZLES, bars, changed, measured
 from labs.show import tables
 from labs.simulate.schedule import STARTS, play
 
-DRAWN = 3  # cases beside the example
 _LAST = {}  # id: the case in which the newest check found something
 
 
@@ -28,21 +27,32 @@ def recorded(program, case):
 
 def judged(id, program):
     """Cases of a program that does not solve a puzzle: with the example first, then with cases drawn anew."""
-    puzzle, draw = PUZZLES[id], random.Random()
-    for case in (puzzle.case, *(puzzle.drawn(draw) for _ in range(DRAWN))):
-        _LAST[id], how = case, f"With {sizes(case)}"
+    puzzle = PUZZLES[id]
+    for case in (puzzle.case, *puzzle.drawn(random.Random())):
+        drawn = "" if case is puzzle.case else " (a drawn case: see it with `last=True`)"
+        _LAST[id], how = case, f"With {sizes(case)}{drawn}"
         try:
             operations = recorded(program, case)
         except ProgramError as problem:
             yield True, f"{how}: {problem}"
         played = play(case, operations)
         yield played.problem, f"{how}: {played.problem}"
-        values = measured(played)
+        values, over = measured(played), []
         for measure, bar in bars(puzzle, case).items():
-            over = f"{_OVER[measure]} {values[measure]:.4g} {MEASURES[measure]}; the bar is at {bar:.4g}"
-            hint = f"{how}, the sums are right, but {over} {MEASURES[measure]}. {puzzle.beyond[measure]}"
-            yield values[measure] > bar, hint
+            said = f"{_OVER[measure]} {values[measure]:.4g} {MEASURES[measure]}; the bar is at {bar:.4g}"
+            if values[measure] > bar:
+                over.append(f"{said} {MEASURES[measure]}. {_beyond(puzzle, measure, case, operations)}")
+        yield over, f"{how}, the sums are right, but {' Also, '.join(over)}"
     del _LAST[id]
+
+
+def _beyond(puzzle, measure, case, operations):
+    """What to look at where a right schedule misses a bar."""
+    own = case.batches > 1 and case.start != "stages"  # each rank has micro-batches of its own
+    computed = [{arguments[1] for word, arguments, _ in each if word == "forward"} for each in operations]
+    if measure == "time" and own and min(map(len, computed)) == case.batches:
+        return "Every rank computes every micro-batch: how many are its own?"
+    return puzzle.beyond[measure]
 
 
 _WHAT = {"time": "time", "memory": "peak memory of a rank", "bytes": "sent by a rank"}
@@ -62,7 +72,8 @@ def puzzle(id):
         both = f"backward {case.inputs + case.weights:.4g} ms, update {case.update:.4g} ms"
         print(f"A layer: forward {case.forward:.4g} ms, {both}. To load a micro-batch takes {case.load:.4g} ms.")
         held = f"weights {case.parameters:.4g} MB, gradient as much, state {case.slots:.4g} times as much"
-        print(f"A layer: {held}; an activation {case.activation:.4g} MB.")
+        wide = f", {case.size('activation', 0):.4g} MB for even layers" if case.wide != 1 else ""
+        print(f"A layer: {held}; an activation {case.activation:.4g} MB{wide}.")
     else:
         print(f"The gradient: {case.parameters:.4g} MB.")
     print(f"A message: {case.latency:.4g} ms, and 1 ms for each {case.bandwidth:.4g} MB.")
@@ -89,6 +100,8 @@ def show(id, program, last=False, **changes):
 
     puzzle = PUZZLES[id]
     case = _LAST.get(id, puzzle.case) if last else puzzle.case
+    if last and id not in _LAST:
+        print("There is no case from a check to show: this is the example.")
     case = changed(case, **changes) if changes else case
     try:
         operations = student_code.limited(lambda: recorded(program, case))

@@ -27,6 +27,9 @@ KINDS = {  # word: (colour, pattern, name in the legend)
 }
 _KINDS = ("weights", "optimizer", "gradient", "micro-batch", "activation", "error")
 _MOMENTS, _COLUMNS = 400, 140  # of the slider; characters in a line below the picture
+_WRAPPED = {"subsequent_indent": " " * 7, "break_on_hyphens": False}
+_IN_A_ROW = 8  # names in a key
+_KEY = {"fontsize": 8, "frameon": False, "borderpad": 0, "handlelength": 1.6, "columnspacing": 1.0}
 
 
 def moving(played, title):
@@ -42,10 +45,15 @@ def moving(played, title):
     return draw, moments if len(moments) > 1 else [0.0, 1.0]
 
 
-def _first(played, moments):
-    """Where the cursor begins: at the moment of the highest peak, which is what most puzzles are about."""
+def _highest(played):
+    """(rank, moment) of the highest peak."""
     rank = int(np.argmax(played.peaks))
-    peak = max(played.memory(rank), key=lambda each: each[1], default=(0.0, 0.0))[0]
+    return rank, max(played.memory(rank), key=lambda each: each[1], default=(0.0, 0.0))[0]
+
+
+def _first(played, moments):
+    """Where the cursor begins: at the moment of the highest peak."""
+    _, peak = _highest(played)
     return int(np.argmin([abs(moment - peak) for moment in moments]))
 
 
@@ -56,18 +64,21 @@ class _Picture:
         self.played, ranks = played, played.case.ranks
         self.length = played.time or 1.0
         told = [told_of(played, rank, self.length * k / 8) for rank in range(ranks) for k in range(9)]
-        self.lines = 2 if ranks <= 4 and max(map(len, told)) > _COLUMNS else 1  # below the picture, for each rank
+        self.lines = [2 if ranks <= 4 and max(map(len, told)) > _COLUMNS else 1] * ranks  # below the picture, by rank
+        rank, peak = _highest(played)  # what that rank holds is what most puzzles are about: it is never cut there
+        self.lines[rank] = max(self.lines[rank], len(textwrap.wrap(told_of(played, rank, peak), _COLUMNS, **_WRAPPED)))
         rows, words, memory, left, right = (
             min(0.42 * ranks, 1.9) + 0.15,
-            0.145 * ranks * self.lines + 0.25,
+            0.145 * sum(self.lines) + 0.25,
             0.8,
             0.75,
             0.2,
         )
-        wide, high = 9.6, 0.7 + rows + 0.15 + memory + 0.5 + words + 0.2
+        key = 0.1 + 0.16 * -(-ranks // _IN_A_ROW)  # between the two: whose memory each line is
+        wide, high = 9.6, 0.7 + rows + key + memory + 0.5 + words + 0.2
         self.figure, self.axes = canvas(rows=2, width=wide, height=high / 2)
         low, inner = high - 0.7 - rows, (wide - left - right) / wide
-        for axis, (begin, tall) in zip(self.axes, ((low, rows), (low - 0.15 - memory, memory)), strict=True):
+        for axis, (begin, tall) in zip(self.axes, ((low, rows), (low - key - memory, memory)), strict=True):
             axis.set_position((left / wide, begin / high, inner, tall / high))
             axis.xaxis.set_label_coords(0.5, -0.32 / tall)
             axis.yaxis.set_label_coords(-0.5 / wide, 0.5)
@@ -121,8 +132,7 @@ class _Picture:
         ends = f"stopped at {played.time:.4g} ms" if played.problem else f"{played.time:.4g} ms{idle}"
         axis.set_title(f"{title}: {'deadlock, ' * bool(played.cycle)}{ends}", pad=22)
         if played.events or played.transfers:
-            axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=8, fontsize=8, frameon=False, borderpad=0,
-                        handlelength=1.6, columnspacing=1.0)  # fmt: skip
+            axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=_IN_A_ROW, **_KEY)
 
     def _memory(self, axis):
         for rank in range(self.played.case.ranks):
@@ -131,28 +141,29 @@ class _Picture:
                 x, y = zip(*steps.items(), strict=True)
                 look = {
                     "color": COLOURS[rank % 6],
-                    "marker": MARKERS[rank % 6],
+                    "marker": MARKERS[(rank + rank // 6) % 6],  # with more than 6 ranks, a colour comes again
                     "markevery": 0.13 + 0.01 * rank,
                     "ms": 4,
                 }
                 axis.step([*x, self.length], [*y, y[-1]], where="post", lw=1.2, label=f"rank {rank}", **look)
         axis.set(xlabel="time (ms)", ylabel="memory (MB)")
         axis.set_ylim(0, 1.1 * max([1e-9, *self.played.peaks]))
+        if axis.lines:
+            axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=_IN_A_ROW, **_KEY)
 
     def at(self, time):
         """The Figure with its cursor at a time."""
         for cursor in self.cursors:
             cursor.set_xdata([time, time])
         told = [told_of(self.played, rank, time) for rank in range(self.played.case.ranks)]
-        self.words.set_text(f"at {time:.4g} ms\n" + "\n".join(map(self._within, told)))
+        self.words.set_text(f"at {time:.4g} ms\n" + "\n".join(map(self._within, told, self.lines)))
         done(self.figure, f"{summary(self.played)} At {time:.4g} ms: {'; '.join(told)}.")
         self.figure.png = self._png
         return self.figure
 
-    def _within(self, line):
+    def _within(self, line, lines):
         """A line as it stands below the picture: on so many lines, and cut behind them."""
-        look = {"subsequent_indent": " " * 7, "placeholder": " \N{HORIZONTAL ELLIPSIS}"}
-        return textwrap.fill(line, _COLUMNS, max_lines=self.lines, break_on_hyphens=False, **look)
+        return textwrap.fill(line, _COLUMNS, max_lines=lines, placeholder=" \N{HORIZONTAL ELLIPSIS}", **_WRAPPED)
 
     def _png(self):
         """The figure as PNG bytes: what does not move is drawn once, and cursor and words upon it by Pillow."""
@@ -210,16 +221,21 @@ def told_of(played, rank, time):
         does = does if event else stuck
     if event and event.word == "wait":
         does = f"waits{event.text.removeprefix('wait')}" if event.text.startswith("wait") else f"waits in {event.text}"
-    held, now = {}, played.holds(rank, time)
+    held, arriving, now = {}, {}, played.holds(rank, time)
     for name, size in now.items():
         kind, _, inside = name.partition("(")
         place = tuple(map(int, inside[:-1].split(", "))) if inside else (int(name.split()[-1]),)
         kind, whole = (kind, played.case.size(kind, place[0])) if inside else (name.split()[0], 0)
         held.setdefault(kind, ([], []))[size < 0.999 * whole].append(place)
+        if inside and size > 1.001 * whole:  # a message that replaces or adds: both are there until its end
+            arriving[kind] = arriving.get(kind, 0.0) + size - whole
     told = []
     for kind in sorted(held, key=_KINDS.index):
         whole, parts = held[kind]
-        told.append(f"{kind} " + " and ".join(filter(None, (_ranges(whole), parts and f"parts of {_ranges(parts)}"))))
+        more = kind in arriving and f"{arriving[kind]:.4g} MB that arrive"
+        told.append(
+            f"{kind} " + " and ".join(filter(None, (_ranges(whole), parts and f"parts of {_ranges(parts)}", more)))
+        )
     return f"rank {rank} {does}; holds {sum(now.values()):.4g} MB: {', '.join(told) or 'nothing'}"
 
 

@@ -1,32 +1,51 @@
 """The twelve puzzles: what each is played with, and how good a schedule can be.
 
-A puzzle is judged with its example and with cases that are drawn anew, by `best`: for each measure that counts the best
-that is known, and the bound that nobody can pass, in ms or MB. A schedule must come to within BAR of the best known.
-How the best known was found stands beside it; `benchmarks/schedules.py` looks for better ones.
+A puzzle is judged with its example and with each of its `shapes`, on machines whose speed is drawn anew, by `best`: for
+each measure that counts the best that is known, and the bound that nobody can pass, in ms or MB. A schedule must come
+to within BAR of the best known. How the best known was found stands beside it; `benchmarks/schedules.py` looks for
+better ones.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
 
 from labs.simulate.schedule import Case
 
 BAR = 1.05  # times the best known
 MEASURES = {"time": "ms", "memory": "MB", "bytes": "MB"}
+_SPEEDS = (0.7, 0.8, 0.9, 1.1, 1.2, 1.4)
 _COMPUTING = ("load", "forward", "backward", "update")
 _COLLECTIVE = ("all_reduce", "reduce_scatter", "all_gather")
 
 
 @dataclass(frozen=True)
 class Puzzle:
-    """One puzzle. best: function of a case -> {measure: (best known, bound or None)}; drawn: function of a random
-    generator -> another case; beyond: {measure: what to look at where a schedule misses the bar}."""
+    """One puzzle. make: function of a shape and a factor -> a case, without arguments the example; best: function of a
+    case -> {measure: (best known, bound or None)}; shapes: arguments of `make`, other than the example's; beyond:
+    {measure: what to look at where a schedule misses the bar}."""
 
     title: str
-    case: Case
+    make: Callable
     best: Callable
-    drawn: Callable
+    shapes: tuple
     beyond: dict
+
+    @cached_property
+    def case(self):
+        """The example."""
+        return self.make()
+
+    def drawn(self, random):
+        """A case of each shape, the largest first, on a machine of another speed. All shapes: what only some of them
+        show would else be found in one check and not in the next."""
+        return [self.make(*shape, factor=random.choice(_SPEEDS)) for shape in self.shapes]
+
+
+def _shapes(*choices):
+    return tuple(product(*choices))
 
 
 def sizes(case):
@@ -59,10 +78,6 @@ def _scaled(case, factor):
     """The same case on a machine that takes `factor` times as long for everything."""
     times = ("forward", "inputs", "weights", "load", "update", "latency")
     return replace(case, **{name: factor * getattr(case, name) for name in times}, bandwidth=case.bandwidth / factor)
-
-
-def _speed(random):
-    return random.choice((0.7, 0.8, 0.9, 1.1, 1.2, 1.4))
 
 
 def _layer(case):
@@ -180,7 +195,7 @@ def _best_zero_3(case):
 # 7 and 8: the all-reduce by hand
 
 
-def _ring(ranks=4, size=8.0, latency=0.01, factor=1.0):
+def _ring(ranks=4, size=8.0, factor=1.0, latency=0.01):
     case = Case(ranks, 1, ranks, "gradients", latency=latency, parameters=size, words=("send", "receive", "wait"))
     return _scaled(case, factor)
 
@@ -194,7 +209,7 @@ def _best_ring(case):
 
 
 def _halves(ranks=4, size=8.0, factor=1.0):
-    return _ring(ranks, size, 0.2 * size / 8, factor)
+    return _ring(ranks, size, factor, 0.2 * size / 8)
 
 
 def _best_halves(case):
@@ -224,9 +239,9 @@ def _best_tensor(case):
 # 10 to 12: pipelines
 
 
-def _pipeline(ranks=4, rounds=2, factor=1.0, words=()):
+def _pipeline(ranks=4, rounds=2, factor=1.0, words=(), activation=2.0):
     words = (*_COMPUTING, "send", "receive", "wait", *words)
-    case = Case(ranks, ranks, rounds * ranks, "stages", load=0.02, update=0.1, activation=2.0, bandwidth=200.0)
+    case = Case(ranks, ranks, rounds * ranks, "stages", load=0.02, update=0.1, activation=activation, bandwidth=200.0)
     return _scaled(replace(case, words=words), factor)
 
 
@@ -238,6 +253,11 @@ def _pipelined(case):
 def _best_gpipe(case):
     time = _pipelined(case) + 2 * (case.ranks - 1) * case.message(case.activation)
     return {"time": (time, time)}
+
+
+def _1f1b(ranks=4, factor=1.0):
+    """With activations so large that one micro-batch more than needed misses the bar."""
+    return _pipeline(ranks, 3, factor, activation=6.0)
 
 
 def _best_1f1b(case):
@@ -262,25 +282,23 @@ def _best_zero_bubble(case):
 PUZZLES = {
     "13.1": Puzzle(
         "Plain data parallelism",
-        _plain(),
+        _plain,
         _best_plain,
-        lambda random: _plain(random.choice((3, 5, 6)), random.choice((5, 7, 8)), _speed(random)),
+        _shapes((6, 5, 3), (8, 7, 5)),
         {"time": "Look at what the ranks do at the same time, and at how often the latency of a message is paid."},
     ),
     "13.2": Puzzle(
         "Overlap by buckets",
-        _buckets(),
+        _buckets,
         _best_buckets,
-        lambda random: _buckets(random.choice((3, 5, 6, 8)), random.choice((15, 16, 18, 20, 24)), _speed(random)),
+        _shapes((8, 6, 5, 3), (24, 20, 18, 16, 15)),
         {"time": "Look for two kinds of waste: links that are idle while gradients lie ready, and many latencies."},
     ),
     "13.3": Puzzle(
         "Accumulation",
-        _accumulated(),
+        _accumulated,
         _best_accumulated,
-        lambda random: _accumulated(
-            random.choice((2, 3, 6)), random.choice((5, 7, 8)), random.choice((2, 3)), _speed(random)
-        ),
+        _shapes((6, 3, 2), (8, 7, 5), (3, 2)),
         {
             "time": "Where are the links idle although a sum is complete on this rank?",
             "memory": "Whose activations are kept at the peak, and does a rank need all of them then?",
@@ -288,16 +306,16 @@ PUZZLES = {
     ),
     "13.4": Puzzle(
         "ZeRO-1: a sharded optimizer",
-        _zero_1(),
+        _zero_1,
         _best_zero_1,
-        lambda random: _zero_1(random.choice((2, 3, 6)), random.choice((5, 7, 8)), _speed(random)),
+        _shapes((6, 3, 2), (8, 7, 5)),
         {"bytes": "Which part of a gradient does `update` use on this rank, and what else did it receive?"},
     ),
     "13.5": Puzzle(
         "ZeRO-2: sharded gradients",
-        _zero_2(),
+        _zero_2,
         _best_zero_2,
-        lambda random: _zero_2(random.choice((5, 6, 8)), random.choice((6, 7, 10)), _speed(random)),
+        _shapes((8, 6, 5), (10, 7, 6)),
         {
             "memory": "Move the slider to the peak: how many whole gradients lie there, and since when?",
             "bytes": "Which part of a gradient does `update` use on this rank, and what else did it receive?",
@@ -305,9 +323,9 @@ PUZZLES = {
     ),
     "13.6": Puzzle(
         "ZeRO-3 with prefetch",
-        _zero_3(),
+        _zero_3,
         _best_zero_3,
-        lambda random: _zero_3(random.choice((3, 6, 8)), random.choice((5, 7, 8)), _speed(random)),
+        _shapes((8, 6, 3), (8, 7, 5)),
         {
             "time": "Move the slider to a rank that waits: what for, and what could it have computed in that time?",
             "memory": "Move the slider to the peak: how many layers have gathered weights, and which of them are used?",
@@ -315,9 +333,9 @@ PUZZLES = {
     ),
     "13.7": Puzzle(
         "A ring",
-        _ring(),
+        _ring,
         _best_ring,
-        lambda random: _ring(random.choice((3, 5, 6, 8)), random.choice((6.0, 10.0)), factor=_speed(random)),
+        _shapes((8, 6, 5, 3), (10.0, 6.0)),
         {
             "time": "How many links are in use at the same time, and how large is a message?",
             "bytes": "How many parts does one rank send, over all its messages?",
@@ -325,36 +343,36 @@ PUZZLES = {
     ),
     "13.8": Puzzle(
         "Reduce-scatter, then all-gather, in few messages",
-        _halves(),
+        _halves,
         _best_halves,
-        lambda random: _halves(random.choice((2, 8)), random.choice((6.0, 10.0)), _speed(random)),
+        _shapes((8, 2), (10.0, 6.0)),
         {
             "time": "How many messages follow one another? Each of them pays the latency.",
             "bytes": "Does a rank send parts whose sum it does not need to hand on?",
         },
     ),
     "13.9": Puzzle(
-        "Tensor parallelism of two layers",
-        _tensor(),
+        "Tensor parallelism of layers in pairs",
+        _tensor,
         _best_tensor,
-        lambda random: _tensor(random.choice((2, 8)), random.choice((4, 6, 8)), _speed(random)),
+        _shapes((8, 2), (8, 6, 4)),
         {
-            "time": "Which of your exchanges moves an activation that the next layer could have used in parts?",
+            "time": "Which of your exchanges moves an activation or an error that the next layer could use in parts?",
             "bytes": "Which activation is the wide one, and does it have to leave its rank?",
         },
     ),
     "13.10": Puzzle(
         "GPipe",
-        _pipeline(),
+        _pipeline,
         _best_gpipe,
-        lambda random: _pipeline(random.choice((3, 5, 6)), random.choice((2, 3)), _speed(random)),
+        _shapes((6, 5, 3), (3, 2)),
         {"time": "Move the slider to a rank that waits: what for, and which micro-batch could it have worked on?"},
     ),
     "13.11": Puzzle(
         "1F1B",
-        _pipeline(rounds=3),
+        _1f1b,
         _best_1f1b,
-        lambda random: _pipeline(random.choice((3, 5, 6)), 3, _speed(random)),
+        _shapes((6, 5, 3)),
         {
             "time": "Move the slider to a rank that waits in the middle: which operation could have come first?",
             "memory": "Move the slider to the peak of rank 0: how many micro-batches are under way there?",
@@ -362,11 +380,12 @@ PUZZLES = {
     ),
     "13.12": Puzzle(
         "Zero bubble",
-        _zero_bubble(),
+        _zero_bubble,
         _best_zero_bubble,
-        lambda random: _zero_bubble(random.choice((3, 5, 6)), 2, _speed(random)),
+        _shapes((6, 5, 3)),
         {
-            "time": "Nobody needs the gradient of the weights soon. Which waiting ranks could compute it?",
+            "time": "Where does a rank wait although a second half is ready, and where does it compute at the end what "
+            "could have filled such a gap?",
             "memory": "Whose second half waits too long? Until then its activation and its error stay.",
         },
     ),
