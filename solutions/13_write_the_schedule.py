@@ -388,8 +388,8 @@ game.show("13.6", zero_3)
 
 # %% [markdown]
 # ZeRO-1, 2 and 3 come from DeepSpeed ([S. Rajbhandari and others, SC 2020](https://arxiv.org/abs/1910.02054)).
-# PyTorch's FullyShardedDataParallel gathers the next layer ahead, as you do here
-# ([Y. Zhao and others, VLDB 2023](https://arxiv.org/abs/2304.11277)).
+# PyTorch's FullyShardedDataParallel gathers the next layer ahead of time, as you do here ([Y. Zhao and others, VLDB
+# 2023](https://arxiv.org/abs/2304.11277)).
 #
 # ## Your own games
 #
@@ -417,11 +417,11 @@ game.best()
 # ### P1: your answer
 # ### BEGIN SOLUTION
 # In my schedule for ZeRO-3, the ranks are idle twice. At the start, they wait for the weights of layer 0, because no
-# operation can run without them. At the end, they wait for the sum of the gradient of layer 0, because its backward
-# pass is the last one. All other exchanges run while something is computed, so no other order can save more. Before I
-# chose it on a real machine, I would measure how long a layer computes, and how long it takes to gather its weights:
-# prefetching one layer ahead is only enough if gathering is faster than computing. I would also measure the peak
-# memory, because two layers are gathered at the same time.
+# operation can run without them. At the end, they wait for the summed gradient of layer 0, because its backward pass is
+# the last one. All other exchanges run while something is computed, so no other order can save more. Before I chose it
+# on a real machine, I would measure how long a layer computes, and how long it takes to gather its weights: prefetching
+# one layer ahead is only enough if gathering is faster than computing. I would also measure the peak memory, because
+# two layers are gathered at the same time.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -12,7 +12,9 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = sorted(path.stem for path in (ROOT / "solutions").glob("*.py"))
 SECONDS = 1800  # a minute or two on a quiet machine
 DEAR = ("00", "04", "06", "07", "08", "09", "10", "12", "14")
-TWICE = pytest.mark.more("student forms of 00, 04, 06 to 10, 12 and 14: they train what their solutions train, once more")
+TWICE = pytest.mark.more(
+    "student forms of 00, 04, 06 to 10, 12 and 14: they train what their solutions train, once more"
+)
 
 
 # Without notebooks the parameter is None, and the test fails instead of vanishing.
