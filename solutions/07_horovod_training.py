@@ -24,18 +24,20 @@
 # for several machines.
 #
 # > **Why still use Horovod?** It is hardly being developed any more. Its latest release, 0.28.1, dates from June 2023,
-# and > a change that would let it build with TensorFlow 2.20 has been waiting since 2025 >
-# ([4302](https://github.com/horovod/horovod/pull/4302)). PyTorch Lightning removed Horovod in 2022 >
-# ([16150](https://github.com/Lightning-AI/pytorch-lightning/pull/16150)), and Ray had removed it by May 2025 >
-# ([49454](https://github.com/ray-project/ray/issues/49454)). DeePMD-kit stopped testing it in December 2025 >
-# ([5079](https://github.com/deepmodeling/deepmd-kit/pull/5079)). The Databricks runtimes after 15.4 LTS come > [without
-# it](https://learn.microsoft.com/en-us/azure/databricks/archive/machine-learning/train-model/horovod-runner-examples).
-# > (All of these pages were read in November 2026.) For a new project, use what your framework offers: >
-# `DistributedDataParallel` (DDP) or FSDP in PyTorch, or sharded arrays in JAX. > > What you learn here also applies
-# there: ranks, a share of the samples for each rank, identical weights at the start, > gradients averaged in every
-# step, and a rate that fits the global batch. DDP needs all of these. FSDP also divides > the weights and the optimizer
-# state among the ranks. In JAX, you specify how arrays are divided, and the compiler > adds the communication. Horovod
-# is still a good teacher: each of these points is a line in your script, and you can leave > it out to see what breaks.
+# > and a change that would let it build with TensorFlow 2.20 has been waiting since 2025
+# > ([4302](https://github.com/horovod/horovod/pull/4302)). PyTorch Lightning removed Horovod in 2022
+# > ([16150](https://github.com/Lightning-AI/pytorch-lightning/pull/16150)), and Ray had removed it by May 2025
+# > ([49454](https://github.com/ray-project/ray/issues/49454)). DeePMD-kit stopped testing it in December 2025
+# > ([5079](https://github.com/deepmodeling/deepmd-kit/pull/5079)). The Databricks runtimes after 15.4 LTS come
+# > [without it](https://learn.microsoft.com/en-us/azure/databricks/archive/machine-learning/train-model/horovod-runner-examples).
+# > (All of these pages were read in November 2026.) For a new project, use what your framework offers:
+# > `DistributedDataParallel` (DDP) or FSDP in PyTorch, or sharded arrays in JAX.
+# >
+# > What you learn here also applies there: ranks, a share of the samples for each rank, identical weights at the start,
+# > gradients averaged in every step, and a rate that fits the global batch. DDP needs all of these. FSDP also divides
+# > the weights and the optimizer state among the ranks. In JAX, you specify how arrays are divided, and the compiler
+# > adds the communication. Horovod is still a good teacher: each of these points is a line in your script, and you can leave
+# > it out to see what breaks.
 
 # %%
 import json

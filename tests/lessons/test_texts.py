@@ -40,7 +40,7 @@ def test_memory_of_a_network_of_175_billion_weights():
 def test_the_newer_device_gives_what_the_number_of_devices_does_not():
     years, days, devices, times, most, rest = found(
         r"\*\*(\d+) years on one V100\*\*.*?\*\*(\d+) days on (\d+) A100\*\*.*? That is (\d+) times as fast\. The "
-        r"number of devices gives a factor of (\d+) at best. The rest, a factor of ([\d.]+) or more",
+        r"number of devices accounts for a factor of (\d+) at best. The rest, a factor of ([\d.]+) or more",
         "01",
     )
     assert times == pytest.approx(years * 365 / days, rel=1e-3)
