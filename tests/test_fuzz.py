@@ -198,7 +198,7 @@ def test_sites_and_machines(file):
         made = place / "mine.toml"
         made.write_bytes(data)
         with contextlib.suppress(LabsError):
-            sites.load("mine", folder) if path == SITE else machine.load(made)
+            sites.load("mine", folder) if path == SITE else machine.load_machine(made)
 
 
 VALUES = st.sampled_from(
