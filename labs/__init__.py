@@ -12,12 +12,18 @@ From the command line down, and nothing imports what stands above it (pyproject.
     measure                      studies, the largest batch, the all-reduce, the parts of a step
     costs                        the cost model: fit and predict
     show                         figures, tables, widgets
-    jobs, slurm                  a program run anywhere; batch scripts, sites
+    jobs, slurm                  a program run anywhere, and where its ranks stand; batch scripts, sites and their rules
     sandbox                      untrusted code, run where it reaches nothing
     training, hvd, waiting       inside a training process; Horovod's names on Keras 3; turns
     data, models, doctor         images and batches; networks and what they need; what this machine lacks
     results, simulate, recorded  records and logs in numbers; concepts computed; runs that come with the kit
-    compat, ranks, devices, presets, blanks, files, stacks, printed, schema, errors, quiet   modules that rooms share
+
+Modules that rooms share: blanks (what is still to be filled in), compat (versions of TensorFlow and Keras), devices
+(what computes here), errors, files (written atomically), presets, printed (numbers and plurals in texts), quiet, ranks,
+schema (JSON files checked), stacks (a process writes its stack when labs.jobs.standing asks).
+
+The training scripts that students write, also the one that saves and resumes, are no part of the package: whole in
+solutions/scripts/, with blanks in notebooks/scripts/.
 
 TensorFlow's start-up messages are silenced here, before anything imports it: the standard error of a run is evidence
 and stays readable.

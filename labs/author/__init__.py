@@ -1,8 +1,8 @@
 """How the course is made from its sources; instructors only, no student's tree holds this room.
 
 build       notebooks and scripts from solutions/, and whether they still agree
-regions     solution regions, and the student's form of a file
-sources     what each notebook depends on, and the pair of notebooks it gives
+regions     solution regions made into blanks: the student's form of a file
+sources     what each notebook depends on; from one source, the solution and the student's notebook
 execute     Run All in a kernel of this Python
 computing   the computing time that a notebook states, of its longest quiet execution
 render      batch scripts from their sources and the files of the sites; begin.sh is what each does first

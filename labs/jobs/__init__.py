@@ -10,7 +10,7 @@ launch      the command that starts connected ranks
 guard       between a job of this machine and us: when it ends, nothing of it stays
 srun        what srun does, on this machine
 bar         the progress bar
-standing    where the ranks of a job are at this moment
+standing    asks the ranks of a job for their stacks (labs.stacks answers in each of them)
 startup/    what Python runs first in each process of a job
 """
 

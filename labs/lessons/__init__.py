@@ -9,6 +9,7 @@
     compare             two scripts, or the loss of several runs, side by side: 07 and 08
     timeline            Horovod's timeline in numbers, timelines its pictures: 07 and 12
 
-A lesson is this folder, its text solutions/NN_name.py, and its right and wrong answers tests/lessons/nbNN.py: to add
-one, copy these three. No other code names it; the table of the README lists it for readers. Notebook 00 draws all.
+A lesson is this folder, its text solutions/NN_name.py, the scripts that it has (solutions/scripts), and its right and
+wrong answers tests/lessons/nbNN.py: to add one, copy these. No other code names it; the table of the README lists it
+for readers. Notebook 00 draws all.
 """
