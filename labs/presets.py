@@ -36,7 +36,7 @@ class Preset:
 
 
 _PRESETS = (
-    Preset("test", ("SmallCNN",), (1, 2), "digits", 256, 32, 32, 4, 1, 2**27),
+    Preset("test", ("SmallCNN",), (1, 2), "digits", 128, 32, 32, 4, 1, 2**27),
     Preset("laptop", ("ResNet50V2",), (1, 2), "digits", 512, 32, 64, 7, 1, 2**30),
     # CTE-POWER's: CIFAR-10 at 128x128, 256 images per GPU
     Preset("course", ("ResNet50V2",), (1, 2, 4), "cifar10", None, 128, 256, 7, 1),

@@ -47,7 +47,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Tests that share what only one of them may have, by folder, fixture or lesson: they run one after the other. Ranks
 # over MPI spin while they wait, and a browser has time limits; the nodes of a practice cluster are there once.
-TOGETHER = {"alone": {"browser", "hvd", "needs_horovod"}, "cluster": {"cluster"}}
+TOGETHER = {"cluster": {"cluster"}, "alone": {"browser", "hvd", "needs_horovod"}}  # a test of both is in the first
 ALONE = set().union(*TOGETHER.values())
 APART = {"test_student_notebooks"}  # files whose tests share nothing
 # Tests that start programs or train, by folder, file or fixture: `make test-quick` leaves them out. What is not named

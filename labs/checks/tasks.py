@@ -27,6 +27,8 @@ says what it may be:
 `given` names what a notebook computes for a check from its runs: grading computes it again, and believes no notebook.
 """
 
+import functools
+import os
 import re
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -163,7 +165,18 @@ class Lesson(BaseModel, extra="forbid", frozen=True):
 
 
 def load(path):
-    """The Lesson in a tasks.toml. Raises TaskError, with the file and the id, for what cannot be used."""
+    """The Lesson in a tasks.toml, read again only when it has changed. Raises TaskError, with the file and the id, for
+    what cannot be used."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return _read(path, None)  # raises with the reason
+    return _read(path, (found.st_ino, found.st_mtime_ns, found.st_size))
+
+
+@functools.lru_cache
+def _read(path, version):
+    """load; version: what the file system says of this version of the file."""
     content = schema.read(Path(path), path, TaskError)
     try:
         lesson = Lesson.model_validate(content)

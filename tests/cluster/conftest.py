@@ -21,7 +21,8 @@ def needs_slurm():
     demand(missing())
 
 
-@pytest.fixture(scope="session")
+# Not for the session: its daemons, and who looks after them, work as long as they live.
+@pytest.fixture(scope="package")
 def cluster(needs_slurm):
     """A cluster like site `local`; the processes that the tests start submit to it."""
     with pytest.MonkeyPatch.context() as patch:

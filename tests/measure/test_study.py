@@ -337,7 +337,7 @@ def test_wrong_use_is_refused_before_anything_runs(tmp_path, capsys, monkeypatch
         ("--images 1798", "more than the 1797"),
         ("--dataset synthetic:99999999999999999999", "do not fit into memory"),
         ("--workers 1000000000000", "at most 1000000000"),
-        ("--local_batch 1000", "more than the 256 images"),
+        ("--local_batch 1000", "more than the 128 images"),
         ("--seed -1", "Seed -1"),
     ):
         assert cli.main(["study", "--preset", "test", "--out", str(out), *arguments.split()]) == 2, arguments
