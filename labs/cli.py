@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import dataclasses
 import errno
+import functools
 import importlib.util
 import os
 import re
@@ -411,6 +412,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {printable(message)} (see {self.prog} --help)\n")
 
 
+@functools.cache
 def parser():
     """The argument parser of the `labs` command."""
     top = _Parser(prog="labs", description="Tools of the course on training on many devices.")

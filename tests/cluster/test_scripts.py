@@ -20,7 +20,7 @@ SCRIPTS = {  # arguments, and the workers of the trainings, in turn; the longest
     "ResNet50": (SMALL, [1, 2]),
     "maxbatch": ("--model SmallCNN --memory 64MiB", []),
 }
-# Trains the network of its name, without WARM=1 with all its blocks; the others SmallCNN in its place: 20 s, not minutes.
+# Trains the network of its name, without WARM=1 with all its blocks; the others SmallCNN in its place: seconds.
 REAL = "ResNet50"
 # Put behind a training script's `import keras`. Everything else in the script stays as it is.
 SMALL_NETWORK = """
