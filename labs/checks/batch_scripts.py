@@ -101,7 +101,7 @@ def _does_not_follow(once, there, trains, here):
     if what == "batch" and one.global_batch == more.global_batch:
         return (
             f"{trains} runs on {more.ranks} ranks, and its global batch is {more.global_batch} as it was on "
-            f"{one.ranks}: each rank takes another number of images than before."
+            f"{one.ranks}: a rank takes a different number of images there."
         )
     return None
 
@@ -112,7 +112,7 @@ def _wrong(one, local_batch):
     shares, batch_size = one.sharing, one.options.get("batch_size")
     for option, text in (shares, ("--batch_size", batch_size)):
         if text is None:
-            return f"{where} starts {trains} without {option}, so the script's own default counts."
+            return f"{where} starts {trains} without {option}, so the script uses its own default."
         if training.whole(text) is None:
             number = "Which part does bash read as a number here, and which as text?"
             return f"{where} starts {trains} with {option} {text!r}, which is not a whole number. {number}"

@@ -187,18 +187,18 @@ def batch_of_one(images, steps, updates, alone, both):
         ranks != [1, 2],
         f"These are records of runs on {ranks[0]} and {ranks[1]} ranks, but the check needs those on 1 and on 2.",
     )
-    batch = alone.configuration.global_batch
-    whole = alone.dataset_images // batch
+    global_batch = alone.configuration.global_batch
+    whole = alone.dataset_images // global_batch
     yield (
-        images == batch,
+        images == global_batch,
         "This is the number of images that all ranks together take in a step. How many of them does one rank take?",
     )
     yield (
-        images == 2 * batch,
+        images == 2 * global_batch,
         "This is what both ranks together took in your run on 2. Here, --batch_size is that of the run on 1 rank.",
     )
     yield (
-        not near(images, batch / 2),
+        not near(images, global_batch / 2),
         "--batch_size is for all ranks, and each takes an equal part of it. How many ranks are there?",
     )
     yield (

@@ -18,16 +18,16 @@ KINDS = ("allreduce", "allgather", "broadcast")
 class Place:
     """Where a job stands still, by the line numbers of the script as students get it (tests/lessons/test_stuck.py).
 
-    who, at, kind: the rank that is asked for, its lines, and the collective that is waited in
+    who, at, kind: the rank that is asked for, its lines, and the collective in which it waits
     other: lines of the other rank; stack: lines above and below the right one in the same stack
     """
 
     script: str
     who: int
-    at: tuple
+    at: tuple[int, ...]
     kind: str
-    other: tuple
-    stack: tuple
+    other: tuple[int, ...]
+    stack: tuple[int, ...]
 
 
 PLACES = {
@@ -47,8 +47,8 @@ def seen(id, rank, line, collective):
     )
     yield isinstance(line, str), "Give one number for the line: the one in the function that the question names."
     yield line in place.at and rank != place.who, "That is the line. But which rank is there? It is above its stack."
-    yield line in place.other, f"The other rank is at line {line}. Compare the two stacks."
-    within = f"Line {line} is in this stack, but in another function than the question asks for. Follow the stack."
+    yield line in place.other, f"The other rank was at line {line}. Compare the two stacks."
+    within = f"Line {line} is in this stack, but in a different function from the one asked for. Follow the stack."
     yield line in place.stack, within
     yield line not in place.at, f"No rank was at line {line} when the job stood still. Read the stacks once more."
     yield collective != place.kind, "Rank and line are right. Which collective does `labs why` name there?"

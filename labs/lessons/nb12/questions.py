@@ -81,8 +81,8 @@ def below(small, large, at_equal, at_largest):
 
     def at(small_batch, large_batch, bandwidth):
         return tuple(
-            what_if.first_below(name, batch=batch, bandwidth=bandwidth)
-            for name, batch in zip(what_if.NAMES, (small_batch, large_batch), strict=True)
+            what_if.first_below(name, batch=local_batch, bandwidth=bandwidth)
+            for name, local_batch in zip(what_if.NAMES, (small_batch, large_batch), strict=True)
         )
 
     got, right = (small, large), at(128, 64, 10)
@@ -101,8 +101,8 @@ def below(small, large, at_equal, at_largest):
             value not in what_if.WORKERS,
             f"The plot has no point at {value!r}. Read the number below the curves, after `below 0.8 from`.",
         )
-    for name, value, wanted, batch in zip(what_if.NAMES, got, right, (128, 64), strict=True):
-        there = f"At a batch of {batch} and 10 Gbit/s, the central efficiency of {name} is"
+    for name, value, wanted, local_batch in zip(what_if.NAMES, got, right, (128, 64), strict=True):
+        there = f"At a batch of {local_batch} and 10 Gbit/s, the central efficiency of {name} is"
         yield (
             value > wanted,
             f"{there} already below 0.8 with fewer than {value} workers. Did you move another control?",
