@@ -112,8 +112,8 @@ def keeps_best_mended(path):
     tests = played.kinds.count("allgather") + max(0, played.kinds.count("allreduce") - 60)
     yield (
         tests < 6,
-        f"The job no longer hangs, but its ranks exchange only {tests} times besides the steps. Is the line still "
-        "tested on the points of all ranks, each time?",
+        f"The job no longer hangs, but the ranks exchange {tests} times outside of the steps. Is the line still tested "
+        "6 times on the points of all ranks?",
     )
     yield tests > 6, f"The line is now tested {tests} times, and each test costs time. When is it to be tested?"
 

@@ -157,8 +157,8 @@ def _tried(function, batch=BATCH):
             epoch = []
             if isinstance(made, tf.data.Dataset):
                 epoch = list(made.take(2 * FILES).as_numpy_iterator())
-    except tf.errors.NotFoundError:
-        yield not probe.read_in_all, "Your function never calls its argument `read`. Does it call `feeding.read`?"
+    except (tf.errors.NotFoundError, tf.errors.InvalidArgumentError):  # whichever operation of `feeding.read` is first
+        yield not probe.read_in_all, "No file was read with the argument `read`. Do you call `feeding.read` instead?"
         raise
     return probe, made, epoch
 
