@@ -21,7 +21,7 @@ _JUDGED_HERE |= {"same_batch", "uneven_batch", "batch_does_not_follow"}
 
 
 def judge(path, trains, nodes=()):
-    """Hint for a batch script that is to run the training script `trains`, or None if it is right.
+    """Cases of a batch script that is to run the training script `trains`, as a judge yields them.
 
     nodes: on how many nodes it must be right too, when `sbatch` asks for them in the command line.
     The site is that of the script's folder, else the one in use. Raises NotDone for a script with blanks, NotTried for
@@ -35,17 +35,19 @@ def judge(path, trains, nodes=()):
     errors = [one for one in found if one.severity == "error" and one.name not in _JUDGED_HERE]
     done, untried = subject.tried, subject.untried
     if done.error and not any(one.line_number <= (done.line_number or 0) for one in errors):
-        return _tried(done, subject.trainings, trains, site) + _assigned(subject.text, done) + _TRIED
-    if errors:
-        first, more = errors[0], f" ({len(errors) - 1} more after this one.)" if len(errors) > 1 else ""
-        how = f" (The script was read, and not tried out: {untried}.)" if untried else " (The script was read.)"
-        return f"Line {first.line_number}: {first.problem} {first.why}{more}{how}"  # the fix is for `labs slurm check`
-    if untried and not subject.can_be_tried:
-        return f"The script was not tried out: {untried}. So it is not known what it starts."
+        yield True, f"{_tried(done, subject.trainings, trains, site)}{_assigned(subject.text, done)}{_TRIED}"
+    more = f" ({len(errors) - 1} more after this one.)" if len(errors) > 1 else ""
+    how = f" (The script was read, and not tried out: {untried}.)" if untried else " (The script was read.)"
+    for first in errors:  # its fix is for `labs slurm check`
+        yield True, f"Line {first.line_number}: {first.problem} {first.why}{more}{how}"
+    yield (
+        untried and not subject.can_be_tried,
+        f"The script was not tried out: {untried}. So it is not known what it starts.",
+    )
     if untried:
         raise NotTried(f"{untried}: what {path.name} starts was not checked. Its directives follow the site's rules.")
     hint = _tried(done, subject.trainings, trains, site) or _elsewhere(subject, trains, nodes)
-    return hint and hint + _TRIED
+    yield hint, f"{hint}{_TRIED}"
 
 
 def _assigned(text, done):
@@ -99,7 +101,7 @@ def _does_not_follow(once, there, trains, here):
     if what == "batch" and one.global_batch == more.global_batch:
         return (
             f"{trains} runs on {more.ranks} ranks, and its global batch is {more.global_batch} as it was on "
-            f"{one.ranks}: each rank takes another number of images than before."
+            f"{one.ranks}: a rank takes a different number of images there."
         )
     return None
 
@@ -107,20 +109,20 @@ def _does_not_follow(once, there, trains, here):
 def _wrong(one, local_batch):
     """Hint for one training, or None."""
     trains, where = one.script.name, f"Line {one.line_number}" if one.line_number else "The script"
-    shares, batch = one.sharing, one.options.get("batch_size")
-    for option, text in (shares, ("--batch_size", batch)):
+    shares, batch_size = one.sharing, one.options.get("batch_size")
+    for option, text in (shares, ("--batch_size", batch_size)):
         if text is None:
-            return f"{where} starts {trains} without {option}, so the script's own default counts."
+            return f"{where} starts {trains} without {option}, so the script uses its own default."
         if training.whole(text) is None:
             number = "Which part does bash read as a number here, and which as text?"
             return f"{where} starts {trains} with {option} {text!r}, which is not a whole number. {number}"
-    workers, batch = training.whole(shares[1]), training.whole(batch)
-    if batch == workers * local_batch:
+    workers, global_batch = training.whole(shares[1]), training.whole(batch_size)
+    if global_batch == workers * local_batch:
         return None
     of = several(workers, "rank" if shares[0] == "ranks" else "worker")
     return (
-        f"{where} starts {trains} on {of} with a global batch of {batch}: {batch / workers:g} images for each, where "
-        f"the script is to give each {local_batch}."
+        f"{where} starts {trains} on {of} with a global batch of {global_batch}: {global_batch / workers:g} images for "
+        f"each, where the script is to give each {local_batch}."
     )
 
 

@@ -6,9 +6,11 @@ A judge stands in the questions.py of its lesson, bound to the id of a task of t
     def speedup(function):
         ...
 
-It gets the student's answer and returns None if it is right, else a hint that names the likely mistake and not the
-answer. What it yields before are cases (condition, hint or None): the first whose condition holds decides, and the
-judge goes no further; the hint is a text also where the condition does not hold.
+It gets the student's answer and yields cases, `yield condition, hint`. The first case whose condition holds decides;
+the judge goes no further. The hint names the likely mistake and not the answer. None says that the answer is right, as
+is an answer for which no condition holds. A hint is made before its condition is looked at, so it must be possible to
+make it for any answer. A judge never returns a hint: its last case is `yield True, hint`. Functions that judges share
+yield cases, too, and are called with `yield from`; what they return, if anything, is a value that they found.
 
 With LABS_STRICT=1 in the environment, as in CI, an answer that is not right is an error.
 """
@@ -21,6 +23,7 @@ import os
 import re
 import sys
 import textwrap
+from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
@@ -50,12 +53,16 @@ class NotRight(AssertionError):
 
 
 def judges(id, as_written=False):
-    """Decorator: the function judges the answers to task `id`. Raises TaskError if another one does already.
+    """Decorator: the function judges the answers to task `id`. Raises TaskError if another one does already, and for a
+    function that returns something or yields nothing: a hint would be lost, and a wrong answer taken for right.
 
     as_written: it gets a text that is a number as the text (`as_number`), for an answer with which a cell goes on.
     """
 
     def bind(judge):
+        if not inspect.isgeneratorfunction(judge) or returns_value(inspect.unwrap(judge)):
+            how = "Write `yield condition, hint` for each hint, and `yield True, hint` for the last one."
+            raise tasks.TaskError(f"{judge.__qualname__} judges {id} and must yield its hints, not return them. {how}")
         judge.as_written = as_written
         other = JUDGES.setdefault(id, judge)
         if (other.__module__, other.__qualname__) != (judge.__module__, judge.__qualname__):
@@ -66,11 +73,23 @@ def judges(id, as_written=False):
     return bind
 
 
+def returns_value(function):
+    """Whether a `return` of this function itself, not of one inside of it, gives a value."""
+    waiting = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0].body[:]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Return) and node.value is not None:
+            return True
+        if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            waiting += ast.iter_child_nodes(node)
+    return False
+
+
 def judge_of(id):
     """The function that judges task `id`; imports the questions of its lesson, and no others. Raises TaskError."""
     lesson, item = tasks.find(id)
     if isinstance(item, tasks.Choice):
-        return lambda answer: _choose(item, answer)
+        return partial(_choose, item)
     if id not in JUDGES and isinstance(item, tasks.Check):
         importlib.import_module(f"labs.lessons.{lesson}.questions")
     if id not in JUDGES:
@@ -82,10 +101,10 @@ def judge_of(id):
 def _choose(item, answer):
     found = re.match(r"\W*(\w)(?:\W*$|[).:]\s)", str(answer)[:99].lower())  # "b", "(b)", "b: every second one"
     letter = found[1] if found else None
-    if letter == item.right:
-        return None
+    yield letter == item.right, None
+    yield letter in item.wrong, item.wrong.get(letter)
     choices = ", ".join(sorted([item.right, *item.wrong]))
-    return item.wrong.get(letter) or f"{repr(answer)[:40]} is not one of the choices: {choices}."
+    yield True, f"{repr(answer)[:40]} is not one of the choices: {choices}."
 
 
 def _is_blank(value):
@@ -112,16 +131,9 @@ def unfilled(answers):
     return any(_is_blank(answer) or any(value is ... for value in _held(answer)) for answer in answers)
 
 
-def decided(judged):
-    """What a judge says, from what calling it gave: a hint or None, or a generator of cases that returns one."""
-    while inspect.isgenerator(judged):
-        try:
-            holds, hint = next(judged)
-        except StopIteration as end:
-            return end.value
-        if holds:
-            return hint
-    return judged
+def decided(cases):
+    """The hint of the first case that holds: a text, or None for a right answer. None, too, if no case holds."""
+    return next((hint for holds, hint in cases if holds), None)
 
 
 def judge(id: str, *answers) -> tuple[str, str]:

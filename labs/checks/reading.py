@@ -87,7 +87,7 @@ def no_curve(figure, rows, whose):
             turned = key == "speedup" and any(_alike(ys, [1 / v for v in values if v]) for _, _, ys, _ in drawn)
             yield turned, "The speedup is upside down: a faster run must lie above 1."
             elsewhere = any(_alike(ys, values) for _, _, ys, _ in drawn)
-            yield elsewhere, f"The {what} of {whose} do not stand at {', '.join(map(str, workers))} on the x axis."
+            yield elsewhere, f"The {what} of {whose} are not at {', '.join(map(str, workers))} on the x axis."
             yield True, f"No curve shows the {what} of {whose}, ordered by workers."
         label = alike[0][0]
         if not any(_is_label(other, key) for other, _ in alike):

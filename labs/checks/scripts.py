@@ -17,9 +17,9 @@ from labs.printed import an, several
 from labs.results import log
 
 RATE = 0.01  # of one worker
-IMAGES, LOCAL_BATCH, IMAGE_SIZE = 100, 12, 40  # of a try-out: none of them is a default of the scripts
+IMAGES, LOCAL_BATCH, IMAGE_SIZE = 100, 12, 40  # of a try-out; the scripts' own defaults differ
 WORKERS = 4
-SIZE, LOCAL_SIZE, OF_RANKS, OF_RANK = 6, 3, 48, 4  # ranks, of each node, images, local batch
+SIZE, LOCAL_SIZE, IMAGES_OF_RANKS, LOCAL_BATCH_OF_RANKS = 6, 3, 48, 4  # ranks, ranks on each node, images, local batch
 GROUPS = (1, 1), (SIZE, LOCAL_SIZE)  # (ranks, ranks on each node) with which a script is tried out
 
 
@@ -40,7 +40,7 @@ def no_script(path):
 
 
 def tried(path, performances):
-    """tryout.tried; what keeps this machine from it leaves the answer open."""
+    """tryout.tried; raises NotDone where this machine cannot try a script out."""
     try:
         return tryout.tried(path, performances)
     except TryoutError as problem:
@@ -66,7 +66,7 @@ def sentence(text):
 
 
 def not_mirrored(path, network):
-    """Cases of a script that does not train `network` on 1 and on 4 workers as it is told to; for a right one none.
+    """Cases of a script that does not train `network` on 1 and on 4 workers as it is told to.
 
     Raises NotDone for a script with blanks.
     """
@@ -98,7 +98,7 @@ def _options(**options):
 def _networks(facts, workers, wanted):
     """Cases of another network than the one that is wanted."""
     built = [network["name"] for network in facts["networks"]]
-    yield built and built != [wanted], f"It builds {', '.join(built)}: this script is for one {wanted}."
+    yield built and built != [wanted], f"It builds {', '.join(built)}, but this script is for one {wanted}."
     for network in facts["networks"]:
         given = network["weights"]
         yield given is not None, f"The network is made with weights={given!r}: pass weights=None and train it yourself."
@@ -116,7 +116,7 @@ def _networks(facts, workers, wanted):
 
 def _top(network, fits):
     has = network["classes"]
-    yield has != IMAGES, f"The network has {has} classes where the data set has {IMAGES}: does it take all of them?"
+    yield has != IMAGES, f"The network has {has} classes, but the data set has {IMAGES}. Which argument says how many?"
     logits = network["activation"] == "linear"
     for fit in fits:
         says = "probabilities, but the loss is told `from_logits=True`"
@@ -177,14 +177,14 @@ def another_optimizer(optimizer):
 
 
 def _recorders(facts, workers, network):
-    """Cases of a recorder that is told something else than what is trained."""
+    """Cases of a recorder that is not told what is trained."""
     for told in facts["recorders"]:
         model, strategy, many, images, rate = told.values()
-        yield model != network, f"The recorder is told model={model!r}: its times would stand under that name."
+        yield model != network, f"The recorder is told model={model!r}: its times would be recorded under that name."
         other = f"The recorder is told strategy={strategy!r}. Which one does this script use?"
         yield strategy != "mirrored", other
         yield many != workers, f"With {workers} workers the recorder is told workers={many}."
-        yield images != IMAGES, f"The recorder is told images={images}, and the data set holds {IMAGES}."
+        yield images != IMAGES, f"The recorder is told images={images}, but the data set has {IMAGES}."
         for fit in facts["fits"]:
             rates = f"{rate}, and the training begins with {first_rate(fit):.4g}"
             unlike = not isinstance(rate, float | int) or not near(rate, first_rate(fit))
@@ -193,36 +193,39 @@ def _recorders(facts, workers, network):
 
 def _fits(facts, workers, network):
     """Cases of a training on other steps, for another time, without record or log."""
-    batch, epochs = LOCAL_BATCH * workers, _epochs(workers)
+    epochs = _epochs(workers)
     for fit in facts["fits"]:
-        yield from unlike_steps(fit, batch)
+        yield from unlike_steps(fit, LOCAL_BATCH * workers)
         missing = not any("Recorder" in names for names in fit["callbacks"])
         yield missing, "`fit` runs without the recorder: pass callbacks=[recorder], or there is no record of your run."
         yield fit["verbose"] != 2, "Pass verbose=2 to `fit`: one line per epoch, which is your log."
         asked = f"With --epochs {epochs}, `fit` is asked for {fit['epochs']} epochs"
-        yield fit["epochs"] != epochs, f"{asked}: whoever starts the script says how long it trains."
+        yield fit["epochs"] != epochs, f"{asked}. The option of the command must decide how long it trains."
     count = len(facts["fits"])
     yield count > 1, f"`fit` is called {count} times, and each call begins with a warm-up epoch. Train in one call."
 
 
-def unlike_steps(fit, batch):
-    """Cases of a `fit` whose steps are not all of the batch, or which leaves out more than does not fill one."""
+def unlike_steps(fit, global_batch):
+    """Cases of a `fit` whose steps do not all take the global batch, or which leaves out that many images or more."""
     if fit["batches"] is None:
         return
     sizes = [len(step) for step in fit["batches"]]
     given = f"`fit` gets a {fit['x']} in steps of {max(sizes, default=0)} images"
     yield not sizes, "`fit` gets no images with labels."
-    yield max(sizes) != batch, f"With --batch_size {batch}, {given}. Give it `train`, which holds the batches."
+    yield (
+        max(sizes) != global_batch,
+        f"With --batch_size {global_batch}, {given}. Give it `train`, which holds the batches.",
+    )
     last = f"{given}, and the last step has {sizes[-1]}: its images would count more, or a worker would have no images"
-    yield sizes[-1] != batch, f"{last}. Give it `train`."
+    yield sizes[-1] != global_batch, f"{last}. Give it `train`."
     read = [number for step in fit["batches"] for number in step]
     twice = sorted({number for number in read if read.count(number) > 1})
     yield twice, f"In one epoch images are read more than once: {some(twice)}."
-    yield len(read) <= IMAGES - batch, f"An epoch reads {len(read)} of {IMAGES} images."
+    yield len(read) <= IMAGES - global_batch, f"An epoch reads {len(read)} of {IMAGES} images."
 
 
 def _left(plays, network):
-    """Cases of what did not come at all, and of a log or record that does not say what was trained."""
+    """Cases of what a script never did, and of a log or record that does not say what was trained."""
     for workers, facts in zip((1, WORKERS), plays, strict=True):
         yield not facts["networks"], f"No network of keras.applications is created: where is {network}?"
         yield not facts["recorders"], "No recorder is created: the run would leave no record."
@@ -246,7 +249,7 @@ def unnamed(text, network, workers):
 
 
 def _read(text):
-    """The run that the printed text of a script tells, or None."""
+    """The first run in the text that a script printed, or None."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "script.out")
         path.write_text(text)
@@ -261,15 +264,15 @@ def _read(text):
 
 
 def ranks(path, groups=GROUPS):
-    """For each (ranks, ranks of a node) the facts of rank 0, 1, ... of a Horovod script, each up to its `fit`."""
+    """For each (ranks, ranks on each node), the facts of rank 0, 1, ... of a Horovod script, each up to its `fit`."""
     asked = [_as_rank(rank, size, local_size) for size, local_size in groups for rank in range(size)]
     facts = iter(tried(path, asked))
     return [[next(facts) for _ in range(size)] for size, _ in groups]
 
 
 def _as_rank(rank, size, local_size):
-    options = _options(batch_size=OF_RANK * size, epochs=2, image_size=IMAGE_SIZE)
-    return tryout.Performance(options, OF_RANKS, rank, size, local_size)
+    options = _options(batch_size=LOCAL_BATCH_OF_RANKS * size, epochs=2, image_size=IMAGE_SIZE)
+    return tryout.Performance(options, IMAGES_OF_RANKS, rank, size, local_size)
 
 
 def stop(plays):
@@ -298,11 +301,11 @@ def _unfair(fits, size, local_size):
         other = fit["batches"] is None or not fit["x"].endswith("Dataset")
         yield other, f"`fit` gets {an(fit['x'])}, not a tf.data.Dataset of batches."
     reads = [[number for step in fit["batches"] for number in step] for fit in fits]
-    found = coverage(reads, OF_RANKS)
+    found = coverage(reads, IMAGES_OF_RANKS)
     nodes = f" on {size // local_size} nodes" * (size > local_size)
     where = f"With {several(size, 'rank')}{nodes}"
-    whole = size > 1 and all(len(read) == OF_RANKS for read in reads)
-    all_read = f"each of them reads all {OF_RANKS} samples: {some(found.repeated)} are read {size} times"
+    whole = size > 1 and all(len(read) == IMAGES_OF_RANKS for read in reads)
+    all_read = f"each of them reads all {IMAGES_OF_RANKS} samples: {some(found.repeated)} are read {size} times"
     yield whole, f"{where}, {all_read}. What does a rank know that the others do not?"
     lost = f" and nobody reads {some(found.unseen)}" if len(found.unseen) else ""
     nodes = size == SIZE and reads[:LOCAL_SIZE] == reads[LOCAL_SIZE:] and reads[0] != reads[1]
@@ -314,5 +317,7 @@ def _unfair(fits, size, local_size):
     steps = [len(fit["batches"]) for fit in fits]
     yield len(set(steps)) > 1, f"{where}, they take {', '.join(map(str, steps))} steps: some would wait for others."
     sizes = {len(step) for fit in fits for step in fit["batches"]}
-    takes = f"with --batch_size {OF_RANK * size} on {size} ranks, a rank takes {max(sizes)} samples per step"
-    yield sizes != {OF_RANK}, f"The shares are right, but {takes}. What is left for each rank?"
+    takes = (
+        f"with --batch_size {LOCAL_BATCH_OF_RANKS * size} on {size} ranks, a rank takes {max(sizes)} samples per step"
+    )
+    yield sizes != {LOCAL_BATCH_OF_RANKS}, f"The shares are right, but {takes}. What is left for each rank?"

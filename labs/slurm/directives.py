@@ -92,7 +92,7 @@ class BatchScript(NamedTuple):
         return found.value if found else None
 
     def resources(self):
-        """What the script asks for, as a dict of numbers; None if not given or not readable.
+        """What the script asks for, as a dict of numbers; None for what is not given or cannot be read.
 
         nodes (the most of a range), ntasks, ntasks_per_node, cpus_per_task: as given. tasks: all tasks of the job;
         tasks_per_node, gpus_per_node, cpus_per_node: what follows, with SLURM's defaults (one node, one task a node,

@@ -96,11 +96,24 @@ def course(tmp_path, monkeypatch):
 
     @judging.judges("01.1")
     def answer(value):
-        if value == 42:
-            return None
-        return "Too small." if value < 42 else "Too large."
+        yield value < 42, "Too small."
+        yield value > 42, "Too large."
 
     return lesson
+
+
+def anything(value):
+    """A judge to whom every answer is right."""
+    yield True, None
+
+
+def calling(*arguments):
+    """A judge of a function: it calls it with these arguments, and it must return 42."""
+
+    def judge(function):
+        yield function(*arguments) != 42, "no"
+
+    return judge
 
 
 def items():
@@ -188,7 +201,7 @@ def test_choice_tells_why_not():
 
 
 def test_what_a_judge_cannot_compare_is_named_with_its_type():
-    judging.JUDGES["01.1"] = float
+    judging.JUDGES["01.1"] = lambda value: zip(map(float, [value]), ["It is not 0."], strict=True)  # no line of its own
     assert checks.judge("01.1", "many") == (
         "wrong",
         "'many' (str) is not what is asked for here: a number, a text, a list? The question says which.",
@@ -229,7 +242,7 @@ def test_an_answer_that_cannot_be_shown_is_wrong_and_no_more(id, answer):
 
 
 def test_an_answer_that_ends_the_program_does_not_end_the_notebook(capsys):
-    judging.JUDGES["01.1"] = lambda function: function()
+    judging.JUDGES["01.1"] = calling()
     assert checks.check("01.1", lambda: sys.exit("bye")).state == "wrong"
     assert "ends the whole program" in capsys.readouterr().out
     with pytest.raises(KeyboardInterrupt):  # this is the student's own wish
@@ -240,7 +253,7 @@ def test_an_answer_that_ends_the_program_does_not_end_the_notebook(capsys):
     "answer", [NAN, np.float32(NAN), complex(0, NAN), [1.0, NAN], {"a": NAN}, np.array([1, NAN])], ids=range(6)
 )
 def test_nan_is_never_right(answer, capsys):
-    judging.JUDGES["01.1"] = lambda value: None
+    judging.JUDGES["01.1"] = anything
     assert checks.check("01.1", answer).state == "wrong" and "NaN" in capsys.readouterr().out
 
 
@@ -249,7 +262,7 @@ def test_what_equals_everything_is_never_right(capsys):
         def __eq__(self, other):
             return True
 
-    judging.JUDGES["01.1"] = lambda value: None
+    judging.JUDGES["01.1"] = anything
     for answer in (Lie(), [Lie()], {"a": Lie()}):
         assert (
             checks.check("01.1", answer).state == "wrong" and "Lie defines its own equality" in capsys.readouterr().out
@@ -284,7 +297,52 @@ def test_two_judges_of_one_item_are_refused():
 
         @judging.judges("01.1")
         def other(value):
-            pass
+            yield value != 42, "It is not 42."
+
+
+def late(value):
+    yield value == 42, None
+    return "It is not 42."
+
+
+def only(value):
+    return None if value == 42 else "It is not 42."
+
+
+def from_another(value):
+    if value != 42:
+        return (yield from late(value))
+
+
+@pytest.mark.parametrize("judge", [late, only, from_another])
+def test_a_judge_that_returns_its_hint_is_refused_before_it_judges(judge):
+    with pytest.raises(tasks.TaskError, match=f"{judge.__name__} judges 01.2 .* Write `yield condition, hint`"):
+        judging.judges("01.2")(judge)
+    assert "01.2" not in judging.JUDGES
+
+
+def test_a_judge_may_hold_functions_that_return():
+    @judging.judges("01.2")
+    def judge(value):
+        def far(number):
+            return abs(value - number) > 1
+
+        if value == 0:
+            return
+        yield far(42), "Too far."
+
+    assert judging.decided(judge(0)) is None and judging.decided(judge(3)) == "Too far."
+
+
+def test_the_first_case_that_holds_decides_and_the_judge_goes_no_further():
+    def judge(value):
+        yield value == 42, None
+        yield value > 42, "Too large."
+        yield 1 / 0, "Never asked."
+
+    assert judging.decided(judge(42)) is None and judging.decided(judge(43)) == "Too large."
+    with pytest.raises(ZeroDivisionError):
+        judging.decided(judge(41))
 
 
 def test_predictions_are_kept_not_judged(capsys):
@@ -422,7 +480,7 @@ def test_all_predictions_with_half_of_them_missing():
 
 
 def test_an_exception_names_the_students_line(tmp_path):
-    judging.JUDGES["01.1"] = lambda function: function([1, 2])
+    judging.JUDGES["01.1"] = calling([1, 2])
     cell = tmp_path / "cell.py"
     cell.write_text("def last(values):\n    n = len(values)\n    return values[n]\n")
     space = {}
@@ -431,24 +489,21 @@ def test_an_exception_names_the_students_line(tmp_path):
         "wrong",
         "Line 3: `return values[n]`: IndexError: list index out of range.",
     )
-    judging.JUDGES["01.1"] = lambda function: np.vectorize(function)([[1, 2]])
+    judging.JUDGES["01.1"] = lambda function: calling([[1, 2]])(np.vectorize(function))
     assert "Line 2: `n = len(values)`: TypeError: " in checks.judge("01.1", space["last"])[1], (
         "the last line of the student's"
     )
 
 
-def test_a_stop_iteration_in_a_generator_of_cases_is_the_students():
-    def judge(function):
-        yield function(), "never"
-
-    judging.JUDGES["01.1"] = judge
+def test_a_stop_iteration_is_the_students():
+    judging.JUDGES["01.1"] = calling()
     assert "StopIteration" in checks.judge("01.1", lambda: next(iter([])))[1]
 
 
 def test_what_a_judge_says_it_tried_stands_beside_the_error():
     def judge(function):
         with student_code.tried("one worker"):
-            function([[1]])
+            yield function([[1]]) != 42, "no"
 
     judging.JUDGES["01.1"] = judge
     assert checks.judge("01.1", lambda reads: reads[1])[1].endswith("list index out of range. Tried with one worker.")
@@ -502,7 +557,7 @@ def comes_back():
 @pytest.mark.parametrize("loop", [for_ever, swallows, sleeps, comes_back])
 def test_a_loop_without_end_is_stopped_and_its_line_named(loop, monkeypatch):
     monkeypatch.setattr(student_code, "SECONDS", 0.3)
-    judging.JUDGES["01.1"] = lambda function: None if function() == 42 else "no"
+    judging.JUDGES["01.1"] = calling()
     state, text = checks.judge("01.1", loop)
     assert state == "wrong" and re.match(
         r"Line \d+: `(pass|while True:|time.sleep\(9\))`: stopped after 0.3 s without an end", text
@@ -515,11 +570,11 @@ def test_the_limit_is_one_calls_and_not_the_judges(monkeypatch):
 
     def judge(function):
         time.sleep(1.5)  # the judge's own work, as importing TensorFlow
-        return None if function() == 7 else "no"
+        yield function() != 42, "no"
 
     judge.__code__ = judge.__code__.replace(co_filename=judging.__file__)
     judging.JUDGES["01.1"] = judge
-    assert checks.judge("01.1", lambda: 7)[0] == "right"
+    assert checks.judge("01.1", lambda: 42)[0] == "right"
 
 
 def test_somebody_elses_alarm_goes_on():

@@ -7,6 +7,8 @@ and `raises` those that raise, or are no value at all.
 The choices need no row: their right and wrong answers are the tasks.toml itself.
 """
 
+import ast
+import functools
 import importlib
 import inspect
 import json
@@ -20,7 +22,7 @@ import pytest
 
 from labs import blanks, checks, sandbox
 from labs.author import regions
-from labs.checks import judging, tasks
+from labs.checks import connected, judging, scripts, tasks
 from labs.grading import judge as grader
 
 ROOT = Path(__file__).parents[2]
@@ -112,6 +114,32 @@ def test_every_judge_has_its_check():
     for name in NAMES:
         importlib.import_module(f"labs.lessons.{name}.questions")
     assert {tasks.task(id).kind for id in judging.JUDGES} == {"check"}
+
+
+def shared(module):
+    """{name: whether it returns a value} of the functions whose cases this module's judges yield, and nothing more."""
+    found = {}
+    for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
+        match node:
+            case ast.Expr(value=ast.YieldFrom(value=ast.Call(func=called))):
+                *rooms, name = ast.unparse(called).split(".")
+                of = functools.reduce(getattr, rooms, module) if all(map(str.isidentifier, rooms)) else None
+                if inspect.isfunction(function := getattr(of, name, None)):
+                    found[function.__qualname__] = judging.returns_value(inspect.unwrap(function))
+    return found
+
+
+def test_no_hint_is_lost_in_a_function_that_judges_share(tmp_path, monkeypatch):
+    modules = [importlib.import_module(f"labs.lessons.{name}.questions") for name in NAMES]
+    found = [shared(module) for module in [*modules, scripts, connected]]
+    assert sum(map(len, found)) > 40
+    assert [name for of in found for name, returns in of.items() if returns] == []
+    (tmp_path / "careless.py").write_text(
+        "def cases(answer):\n    yield answer < 42, 'Too small.'\n    return 'Too large.'\n\n"
+        "def judge(answer):\n    yield from cases(answer)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert shared(importlib.import_module("careless")) == {"cases": True}
 
 
 def not_tried(state, text):

@@ -338,7 +338,7 @@ WRONG_AS_RANKS = {
     ),
     "momentum": ("07.7", [("SGD(learning_rate)", "SGD(learning_rate, momentum=0.9)")], "momentum=0.9"),
     "several passes": ("07.7", [("SGD(learning_rate))", "SGD(learning_rate), 4)")], "only in every 4th step"),
-    "scaled twice": ("07.7", [("SGD(learning_rate)", "SGD(learning_rate * hvd.size())")], "not passed to"),
+    "scaled twice": ("07.7", [("SGD(learning_rate)", "SGD(learning_rate * hvd.size())")], "a different rate from"),
     "wrapped twice": ("07.7", [(AVERAGED, f"{AVERAGED}\noptimizer = hvd.DistributedOptimizer(optimizer)")], "twice"),
     "rate of the node": ("07.7", [("0.01 * hvd.size()", "0.01 * hvd.local_size()")], "the rate is that for 3"),
     "no list": ("07.8", [(CALLBACKS, CALLBACKS.split(",")[0].replace("[", ""))], r"line \d+: .* must be an iterable"),

@@ -12,12 +12,17 @@ def worker(answer):
     here = "gpu" if devices.gpus() else "core"
     text = re.sub(r"^(a|an|one|each) +", "", str(answer).strip().strip(".\"'").lower())
     text = re.sub(r"^(?:cpu[ -])?(core|gpu)s?$", r"\1", text)
-    if text == here:
-        return None
-    if text in ("process", "machine", "node", "thread"):
-        return f"A {text} need not be the same as a worker. Look at the GPUs row of the doctor's table."
-    if text == "cpu" and here == "core":
-        return "A CPU can contain several workers. What does the GPUs row of the doctor's table say?"
-    if text in ("gpu", "core", "cpu"):
-        return "That would be right on another machine. Look again at the GPUs row of the doctor's table."
-    return 'Write "gpu" or "core": the GPUs row of the doctor\'s table says which of the two a worker is here.'
+    yield text == here, None
+    yield (
+        text in ("process", "machine", "node", "thread"),
+        f"A {text} need not be the same as a worker. Look at the GPUs row of the doctor's table.",
+    )
+    yield (
+        text == "cpu" and here == "core",
+        "A CPU can contain several workers. What does the GPUs row of the doctor's table say?",
+    )
+    yield (
+        text in ("gpu", "core", "cpu"),
+        "That would be right on another machine. Look again at the GPUs row of the doctor's table.",
+    )
+    yield True, 'Write "gpu" or "core": the GPUs row of the doctor\'s table says which of the two a worker is here.'

@@ -39,20 +39,27 @@ def bytes_moved(server, ring):
     are = partial(np.allclose, got)
     if are(2 * (k - 1) / k * 600):
         yield math.isclose(float(ring(4, 50)), 75), None
-        return "The server is right. The ring is right for 600 bytes, but wrong for 50. Does it use `size`, uncut?"
+        yield True, "The server is right. The ring is right for 600 bytes, but wrong for 50. Does it use `size`, uncut?"
     yield (
         are(2 * (k - 1) * 600 // k) or are(2 * ((k - 1) * 600 // k)) or not any(got),
         f"The server is right. Ring: {CUT}",
     )
-    if are(2 * (k - 1) * 600):
-        return "The server is right. In the ring, a message is not the whole gradient: how large is a chunk?"
+    yield (
+        are(2 * (k - 1) * 600),
+        "The server is right. In the ring, a message is not the whole gradient: how large is a chunk?",
+    )
     yield are((k - 1) / k * 600), "The server is right. For the ring, this counts only the reduce-scatter."
-    if are(2 * 600):
-        return "The server is right. The ring is close with many workers. Count the steps and chunks with 2 workers."
-    if are(4 * (k - 1) / k * 600):
-        return "The server is right. For the ring, count only what a worker sends, not what it receives."
-    return (
-        f"The server is right. For the ring, 4 workers and 600 bytes give {got[2]:g}. Is that steps times chunk size?"
+    yield (
+        are(2 * 600),
+        "The server is right. The ring is close with many workers. Count the steps and chunks with 2 workers.",
+    )
+    yield (
+        are(4 * (k - 1) / k * 600),
+        "The server is right. For the ring, count only what a worker sends, not what it receives.",
+    )
+    yield (
+        True,
+        f"The server is right. For the ring, 4 workers and 600 bytes give {got[2]:g}. Is that steps times chunk size?",
     )
 
 
@@ -63,9 +70,7 @@ def bytes_moved(server, ring):
 def reduce_scatter(function):
     for workers in (4, 2, 3):
         begin = [[_part(workers, w, c) for c in range(workers)] for w in range(workers)]
-        ring, after = _played(function, begin)
-        if isinstance(after, str):
-            return after
+        ring, after = yield from _played(function, begin)
         yield from _exchanged(ring, workers)
         sums = [_sum(workers, c) for c in range(workers)]
         for ahead in range(workers):
@@ -73,10 +78,8 @@ def reduce_scatter(function):
             there = all(np.array_equal(after[worker][chunk], sums[chunk]) for worker, chunk in enumerate(ends))
             yield (
                 there and ahead != 1,
-                (
-                    f"With {workers} workers, each ends with the sum of one chunk, as it should. But worker 0 has the "
-                    f"sum of chunk {ahead}, and `all_gather` begins with chunk 1. Which chunk does worker w send first?"
-                ),
+                f"With {workers} workers, each ends with the sum of one chunk, as it should. But worker 0 has the "
+                f"sum of chunk {ahead}, and `all_gather` begins with chunk 1. Which chunk does worker w send first?",
             )
         for worker in range(workers):
             chunk = (worker + 1) % workers
@@ -89,16 +92,12 @@ def reduce_scatter(function):
 def all_gather(function):
     for workers in (4, 2, 3):
         begin = [[_gathered(workers, w, c) for c in range(workers)] for w in range(workers)]
-        ring, after = _played(function, begin)
-        if isinstance(after, str):
-            return after
+        ring, after = yield from _played(function, begin)
         yield from _exchanged(ring, workers)
         yield (
             not np.array_equal(ring.exchanges[0].brought[0][0], _sum(workers, 1)),
-            (
-                f"With {workers} workers, worker 0 begins with the whole sum of chunk 1, but the first thing it passes "
-                "on is something else."
-            ),
+            f"With {workers} workers, worker 0 begins with the whole sum of chunk 1, but the first thing it passes "
+            "on is something else.",
         )
         for worker in range(workers):
             for chunk in range(workers):
@@ -122,7 +121,7 @@ def _gathered(workers, worker, chunk):
 
 
 def _played(function, begin):
-    """(Ring, [chunks of each worker after the function]), or a hint in the place of the chunks."""
+    """(Ring, [chunks of each worker after the function]), after the cases of chunks that cannot be compared."""
     workers = len(begin)
     ring = connected.Ring(workers)
 
@@ -135,17 +134,18 @@ def _played(function, begin):
         with tried(f"{workers} workers"):
             after = ring.play(program)
     except connected.ConnectedError as problem:
-        return ring, str(problem)
+        yield True, str(problem)
     for worker, chunks in enumerate(after):
         if not isinstance(chunks, list | tuple) or len(chunks) != workers:
             kind = f"{len(chunks)} of them" if isinstance(chunks, list | tuple) else type(chunks).__name__
-            return ring, f"With {workers} workers, worker {worker} returns {kind}: return the list of {workers} chunks."
+            yield True, f"With {workers} workers, worker {worker} returns {kind}: return the list of {workers} chunks."
         for number, chunk in enumerate(chunks):
-            if np.shape(chunk) != begin[worker][number].shape:
-                return ring, (
-                    f"With {workers} workers, chunk {number} of worker {worker} has the shape {np.shape(chunk)} "
-                    f"afterwards: it had {begin[worker][number].shape}."
-                )
+            before = begin[worker][number].shape
+            yield (
+                np.shape(chunk) != before,
+                f"With {workers} workers, chunk {number} of worker {worker} has the shape {np.shape(chunk)} "
+                f"afterwards: it had {before}.",
+            )
     return ring, after
 
 
@@ -155,16 +155,16 @@ def _exchanged(ring, workers):
     whole = workers * workers
     yield (
         max(sizes) > whole,
-        (f"With {workers} workers, a worker passes on {max(sizes)} numbers at once, but one chunk has {whole}."),
+        f"With {workers} workers, a worker passes on {max(sizes)} numbers at once, but one chunk has {whole}.",
     )
     count = len(ring.exchanges)
     yield (
         count > workers - 1,
-        (f"With {workers} workers, each makes {count} exchanges: {workers - 1} are enough to reach all the others."),
+        f"With {workers} workers, each makes {count} exchanges: {workers - 1} are enough to reach all the others.",
     )
     yield (
         count < workers - 1,
-        (f"With {workers} workers, each makes {count} exchanges: a chunk needs {workers - 1} to reach the others."),
+        f"With {workers} workers, each makes {count} exchanges: a chunk needs {workers - 1} to reach the others.",
     )
 
 
@@ -196,15 +196,11 @@ def _with_unequal_chunks(function, judged):
     own = [[random.integers(-9, 9, size).astype(float) for size in (4, 3, 3)] for _ in range(3)]
     sums = [np.sum([own[worker][chunk] for worker in range(3)], axis=0) for chunk in range(3)]
     begin = [[sums[c] if judged and c == (w + 1) % 3 else own[w][c] for c in range(3)] for w in range(3)]
-    _, after = _played(function, begin)
-    if isinstance(after, str):
-        return after
+    _, after = yield from _played(function, begin)
     for worker in range(3):
         for chunk in range(3) if judged else [(worker + 1) % 3]:
             yield (
                 not np.array_equal(after[worker][chunk], sums[chunk]),
-                (
-                    f"Right if all chunks have the same length. But if they have 4, 3 and 3 numbers, chunk {chunk} of "
-                    f"worker {worker} is not the sum."
-                ),
+                f"Right if all chunks have the same length. But if they have 4, 3 and 3 numbers, chunk {chunk} of "
+                f"worker {worker} is not the sum.",
             )

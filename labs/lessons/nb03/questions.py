@@ -23,15 +23,22 @@ def mirrored(variable):
     copies = getattr(variable, "values", None)
     if not isinstance(copies, tuple | list):
         if isinstance(variable, tf.Variable):
-            return f"This variable has one copy, on {variable.device[-5:]}. Which block must you create it inside?"
-        return f"Your value is of type {type(variable).__name__}, not tf.Variable. Create a variable inside the scope."
+            yield True, f"This variable has one copy, on {variable.device[-5:]}. Which block must you create it inside?"
+        yield (
+            True,
+            f"Your value is of type {type(variable).__name__}, not tf.Variable. Create a variable inside the scope.",
+        )
     devices = {getattr(copy, "device", None) for copy in copies}
     places = "1 device" if len(devices) == 1 else f"{len(devices)} devices"
     yield len(devices) < 4, f"Its copies are on {places}, but `strategy` has 4. In which scope did you create it?"
-    if variable.shape != (3,):
-        return f"The copies are there, but the shape is {tuple(variable.shape)}: create it from [1.0, 2.0, 3.0]."
-    if any([float(x) for x in copy] != [1.0, 2.0, 3.0] for copy in copies):
-        return "The copies are there, but they do not contain the numbers 1.0, 2.0, 3.0."
+    yield (
+        variable.shape != (3,),
+        f"The copies are there, but the shape is {tuple(variable.shape)}: create it from [1.0, 2.0, 3.0].",
+    )
+    yield (
+        any([float(x) for x in copy] != [1.0, 2.0, 3.0] for copy in copies),
+        "The copies are there, but they do not contain the numbers 1.0, 2.0, 3.0.",
+    )
 
 
 @judges("03.4")
@@ -40,7 +47,7 @@ def local_batch(sizes):
     yield set(sizes) == {4}, None
     yield set(sizes) == {16}, "16 is the global batch. Look at what each replica received in the output."
     yield set(sizes) == {64}, "The batch is not multiplied by the number of replicas: the replicas share it."
-    return "Divide the global batch by the number of replicas, or read the sizes in the table above."
+    yield True, "Divide the global batch by the number of replicas, or read the sizes in the table above."
 
 
 @judges("03.5")
@@ -50,26 +57,28 @@ def scaled_loss(function):
     yield value.shape, f"For 4 losses your function gives an array of shape {value.shape}: return one number."
     if np.isclose(value, losses.sum() / 16):
         yield np.isclose(float(function(losses[:3], 24)), losses[:3].sum() / 24), None
-        return "Right for 4 losses and a batch of 16, but wrong for 3 losses and a batch of 24. Use both arguments."
-    if np.isclose(value, losses.mean()):
-        return (
-            "This is the mean over the replica's own images. Summed over K replicas, the gradient becomes K times "
-            "too large. Which batch must you divide the sum by?"
+        yield (
+            True,
+            "Right for 4 losses and a batch of 16, but wrong for 3 losses and a batch of 24. Use both arguments.",
         )
+    yield (
+        np.isclose(value, losses.mean()),
+        "This is the mean over the replica's own images. Summed over K replicas, the gradient becomes K times "
+        "too large. Which batch must you divide the sum by?",
+    )
     yield (
         np.isclose(value, losses.sum()),
         "You do not divide this sum at all, so the gradient would grow with the batch.",
     )
     yield np.isclose(value, losses.mean() / 16), "You divide twice: `mean` has already divided by the local batch."
-    return "Sum the losses of the replica's images, then divide once. What must you divide by?"
+    yield True, "Sum the losses of the replica's images, then divide once. What must you divide by?"
 
 
 @judges("03.6")
 def copies(function):
     same, apart = [np.array([[1.0, -2.0], [0.5, 0.0]])] * 4, np.array([[3.0, -4.0], [0.0, 0.0]])
     value, changed = called(function, same)
-    if float(value) != 0.0:
-        return "Your function does not give 0 for equal copies. Compare each copy with the first one."
+    yield float(value) != 0.0, "Your function does not give 0 for equal copies. Compare each copy with the first one."
     factors = [(0, 1, 0.25, 0.5), (0, 0.5, 1, 0.25), (0, 0.25, 0.5, 1)]  # which copy is farthest from the first
     trials = [[same[0] + sign * factor * apart for factor in each] for sign in (1, -1) for each in factors]
     got = [float(called(function, trial)[0]) for trial in trials]
@@ -78,14 +87,19 @@ def copies(function):
         one_more = [*trials[0], same[0] + 2 * apart]
         counts = {len(trial): float(called(function, trial)[0]) for trial in (one_more, same[:2])}
         yield np.isclose(counts[5], 8) and counts[2] == 0, None
-        return "Right for four copies, but wrong for other numbers of copies. Compare every copy with the first one."
+        yield (
+            True,
+            "Right for four copies, but wrong for other numbers of copies. Compare every copy with the first one.",
+        )
     yield np.allclose(got, 5.0), "This is the length of a difference. Return the largest single entry instead."
-    if not np.allclose(got[:3], got[3:]):
-        return "A larger copy and a smaller one must not cancel each other out: take the absolute difference."
+    yield (
+        not np.allclose(got[:3], got[3:]),
+        "A larger copy and a smaller one must not cancel each other out: take the absolute difference.",
+    )
     missed = [place for place, value in enumerate(got[:3], 1) if value < 3.9]
     if missed and len(missed) < 3:
-        return f"Where copy {missed[0]} (counted from 0) is farthest from the first one, your result is too small."
-    return "Take the largest absolute difference over all copies and all their entries."
+        yield True, f"Where copy {missed[0]} (counted from 0) is farthest from the first one, your result is too small."
+    yield True, "Take the largest absolute difference over all copies and all their entries."
 
 
 @judges("03.12")
@@ -105,9 +119,9 @@ def replicas_step(function):
         asked = [list(each) for each in seen]
         if not isinstance(value, list | tuple | np.ndarray) or len(value) != count:
             many = f"{len(value)} of them" if isinstance(value, list | tuple | np.ndarray) else type(value).__name__
-            return f"For {count} replicas your function returns {many}: return a list of {count} copies."
-        if wrong := [np.shape(new) for new in value if np.shape(new) != start.shape]:
-            return f"A copy of shape {start.shape} has the shape {wrong[0]} after the step."
+            yield True, f"For {count} replicas your function returns {many}: return a list of {count} copies."
+        for shape in map(np.shape, value):
+            yield shape != start.shape, f"A copy of shape {start.shape} has the shape {shape} after the step."
         own = [gradient(copy, *share) for copy, share in zip(copies, shares, strict=True)]
         all_of, apart = (
             f"With {count} {'equal' if same else 'different'} copies",
@@ -133,30 +147,32 @@ def replicas_step(function):
             each_is(rate * count * mean),
             f"{all_of}, the step is {count} times too long: the gradients are summed, not averaged.",
         )
-        yield (each_is(rate * mean / count), f"{all_of}, the step is {count} times too short: by what do you divide?")
+        yield each_is(rate * mean / count), f"{all_of}, the step is {count} times too short: by what do you divide?"
         yield each_is(-rate * mean), f"{all_of}, the weights go up the slope, but a step must go against the gradient."
         yield each_is(mean), f"{all_of}, the step is as long as the mean gradient: where is the learning rate?"
         yield (
             len({images for _, images, _ in asked}) < min(count, len(asked)),
-            (f"{all_of}, `gradient` got the same replica's share {len(asked)} times, but each replica has its own."),
+            f"{all_of}, `gradient` got the same replica's share {len(asked)} times, but each replica has its own.",
         )
         for number in range(count):
             yield each_is(rate * own[number]), f"{all_of}, all are updated with the gradient of replica {number} only."
-        if each_is(rate * mean, *[0 * mean] * (count - 1)) or not any(map(np.any, apart[1:])):
-            return f"{all_of}, only the first one has changed, but every replica updates its own copy."
+        yield (
+            each_is(rate * mean, *[0 * mean] * (count - 1)) or not any(map(np.any, apart[1:])),
+            f"{all_of}, only the first one has changed, but every replica updates its own copy.",
+        )
         yield (
             not same and all(np.allclose(new, value[0]) for new in value),
-            (f"{all_of}, all are equal after the step: each replica updates its *own* copy, whatever the others are."),
+            f"{all_of}, all are equal after the step: each replica updates its *own* copy, whatever the others are.",
         )
         yield (
             len({round(weights, 6) for weights, *_ in asked}) == 1 and not same,
-            (f"{all_of}, all the gradients were computed from one copy: each replica must use its own."),
+            f"{all_of}, all the gradients were computed from one copy: each replica must use its own.",
         )
         yield (
             all(np.ptp(each) < 1e-9 for each in apart),
             f"{all_of}, all entries of a copy change equally: do you average over more than the replicas?",
         )
-        return f"{all_of}, a copy does not change by the rate times the mean of the {count} gradients."
+        yield True, f"{all_of}, a copy does not change by the rate times the mean of the {count} gradients."
 
 
 @judges("03.7")
@@ -164,39 +180,50 @@ def gradient_bytes(size):
     from labs import models
 
     parts = models.memory(models.network("ResNet50V2", 32, 10), batch=1)
-    gradient, weights = parts["gradients"], parts["weights"]  # of all variables
+    gradient, weights = parts["gradients"], parts["weights"]  # bytes: of what is trained, and of all variables
     yield close(size, gradient), None
     yield near(size, gradient / 4), "This is the number of gradients. How many bytes does a float32 take up?"
-    if close(size, weights):
-        return (
-            "These are all variables. The moving averages of batch normalisation are not trained and have no gradient."
-        )
+    yield (
+        close(size, weights),
+        "These are all variables. The moving averages of batch normalisation are not trained and have no gradient.",
+    )
     yield any(near(size, gradient / unit) for unit in (1e6, 2**20)), "This is in megabytes: give the number of bytes."
-    if any(near(size, gradient * factor) for factor in (2, 4, 8)):
-        return "Give the size for one replica: do not multiply by the number of workers, and do not count bits."
-    return "Multiply the trainable weights (see the output above) by the number of bytes per weight."
+    yield (
+        any(near(size, gradient * factor) for factor in (2, 4, 8)),
+        "Give the size for one replica: do not multiply by the number of workers, and do not count bits.",
+    )
+    yield True, "Multiply the trainable weights (see the output above) by the number of bytes per weight."
 
 
 @judges("03.9")
 def model_in_scope(model, batches):
     yield not hasattr(model, "variables"), f"`model` is of type {type(model).__name__}. It must be a Keras model."
     plain = [v.path for v in model.variables if not hasattr(v.value, "values")]
-    if not model.variables:
-        return "The model has no variables yet: build it for a known image size, as in the program above."
+    yield (
+        not model.variables,
+        "The model has no variables yet: build it for a known image size, as in the program above.",
+    )
     yield len(plain) == len(model.variables), "No variable is mirrored: the model was built outside the scope."
     if plain:
-        return f"{plain[0]} and perhaps other variables have only one copy: that part was built outside the scope."
-    if not getattr(model, "optimizer", None):
-        return "The model is mirrored, but not compiled: the optimizer must be created in the scope as well."
-    if any(not hasattr(v.value, "values") for v in model.optimizer.variables):
-        return "The network is mirrored, but its optimizer is not: create it and compile in the scope, too."
-    if getattr(model, "jit_compile", False):
-        return "The model is compiled with XLA. This course does not use XLA for comparisons: set jit_compile=False."
+        yield True, f"{plain[0]} and perhaps other variables have only one copy: that part was built outside the scope."
+    yield (
+        not getattr(model, "optimizer", None),
+        "The model is mirrored, but not compiled: the optimizer must be created in the scope as well.",
+    )
+    yield (
+        any(not hasattr(v.value, "values") for v in model.optimizer.variables),
+        "The network is mirrored, but its optimizer is not: create it and compile in the scope, too.",
+    )
+    yield (
+        getattr(model, "jit_compile", False),
+        "The model is compiled with XLA. This course does not use XLA for comparisons: set jit_compile=False.",
+    )
     images = _images(batches)
-    if images is None:
-        return f"`batches` is of type {type(batches).__name__}: use `data.pipeline` to make what `fit` reads."
-    if images == 16:
-        return "`batches` gives 16 images at a time, which the four replicas share, so each gets only 4."
+    yield (
+        images is None,
+        f"`batches` is of type {type(batches).__name__}: use `data.pipeline` to make what `fit` reads.",
+    )
+    yield images == 16, "`batches` gives 16 images at a time, which the four replicas share, so each gets only 4."
     yield images != 64, f"`batches` gives {images} images at a time. Each of the four replicas takes 16."
     kind, given = type(model.optimizer).__name__, model.optimizer.get_config()
     yield kind != "SGD", f"The optimizer is {kind}; the sequential script uses SGD. Change only what must change."
@@ -205,8 +232,10 @@ def model_in_scope(model, batches):
     yield not isinstance(rate, float), "The rate follows a schedule; in the sequential script it is one number."
     yield near(rate, 0.01), "This is the rate for one worker. The global batch is larger now: how must the rate change?"
     yield not near(rate, 4 * 0.01, 1e-3), f"The rate is {rate:.4g}. By what factor did the global batch grow?"
-    if "sparse_categorical_crossentropy" not in re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _loss(model)).lower():
-        return "The loss is not the one in the sequential script."
+    yield (
+        "sparse_categorical_crossentropy" not in re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _loss(model)).lower(),
+        "The loss is not the one in the sequential script.",
+    )
 
 
 def _images(batches):

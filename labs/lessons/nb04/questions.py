@@ -42,14 +42,14 @@ def border(batch):
         near(batch, rest / activations / 3),
         "You used the mean of the three parts. They are in memory at the same time, so add them.",
     )
-    return "Divide the bytes of the other three parts by the bytes of the activations of one image."
+    yield True, "Divide the bytes of the other three parts by the bytes of the activations of one image."
 
 
 @judges("04.5")
 def bisect(function):
     if near(function(64, 128), 96, 0):
         yield near(function(96, 128), 112, 0) and near(function(64, 96), 80, 0), None
-        return "This is right for one pair of sizes but wrong for another: use both arguments."
+        yield True, "This is right for one pair of sizes but wrong for another: use both arguments."
     yield (
         float(function(64, 128)) in (64, 128),
         "This size has been tried already. Which size in between tells you the most?",
@@ -62,30 +62,38 @@ def bisect(function):
         float(function(64, 128)) == 256,
         "This is larger than a size that has already failed, so it will fail as well.",
     )
-    return "Take the size halfway between the largest that fits and the smallest that does not."
+    yield True, "Take the size halfway between the largest that fits and the smallest that does not."
 
 
 @judges("04.4")
 def line_of_the_failure(line, result):
     line = str(line).strip()
-    if not result.get("evidence"):
-        return "The search has not run out of memory yet: give it less memory, or a higher limit."
+    yield (
+        not result.get("evidence"),
+        "The search has not run out of memory yet: give it less memory, or a higher limit.",
+    )
     several = len([part for part in line.splitlines() if part.strip()])
     yield several > 1, f"Your answer has {several} lines. One line is asked for: which of them says it?"
     file = Path(result["evidence"]["file"])
     lines = file.read_text(errors="replace").splitlines() if file.exists() else []
     copied = line and line in map(str.strip, lines)
     yield not copied, f"This line is not in {file}. Copy the whole line from there."
-    if "Traceback" in line or line.startswith("File "):
-        return "That is where Python was when it happened. Look for the line that says which memory it could not get."
+    yield (
+        "Traceback" in line or line.startswith("File "),
+        "That is where Python was when it happened. Look for the line that says which memory it could not get.",
+    )
     yield (
         line.startswith("Hint:"),
         "This is TensorFlow's advice on how to find out more. Which line says what was missing?",
     )
-    if "OOM" not in line and "RESOURCE_EXHAUSTED" not in line and "out of memory" not in line.lower():
-        return "This line is in the file, but does not say that memory ran out. Look for the word OOM."
-    if "shape[" not in line and any("shape[" in other and "OOM" in other for other in lines):
-        return "This line says that memory ran out. Another one also names the tensor: look for its shape."
+    yield (
+        "OOM" not in line and "RESOURCE_EXHAUSTED" not in line and "out of memory" not in line.lower(),
+        "This line is in the file, but does not say that memory ran out. Look for the word OOM.",
+    )
+    yield (
+        "shape[" not in line and any("shape[" in other and "OOM" in other for other in lines),
+        "This line says that memory ran out. Another one also names the tensor: look for its shape.",
+    )
 
 
 @judges("04.6")
@@ -95,14 +103,16 @@ def linear_rule(batch, rate):
     yield batch != 1024, "Global batch size = local batch size x number of workers."
     yield near(rate, 0.01), "This is the learning rate for one worker. By what factor did the batch size grow?"
     yield near(rate, 0.02), "That is the square-root rule. The course uses the linear one (Goyal et al. 2017)."
-    if near(rate, 0.0025):
-        return "You divided instead of multiplying: a larger batch gives a less noisy gradient, so steps can be larger."
+    yield (
+        near(rate, 0.0025),
+        "You divided instead of multiplying: a larger batch gives a less noisy gradient, so steps can be larger.",
+    )
     yield not near(rate, 0.04), "Learning rate = rate for one worker x number of workers."
 
 
 @judges("04.7")
 def last_batch(steps, last):
-    yield (steps, last) == (6, 848) or steps == 6, "6 full batches contain 49,152 images. Where do the others go?"
+    yield steps == 6, "6 full batches contain 49,152 images. Where do the others go?"
     yield steps != 7, "Divide 50,000 by 8192 and round up: the remaining images need a step, too."
     yield last == 8192, "7 x 8192 would be 57,344 images, which is more than there are."
     yield last != 848, "How many images are left over after 6 full batches?"

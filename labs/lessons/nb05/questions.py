@@ -20,11 +20,15 @@ def epoch_time(seconds, run):
     steady = sum(epochs[1:]) / len(epochs[1:])
     tolerance = max(0.5, 0.02 * steady)
     yield abs(seconds - steady) <= min(tolerance, abs(sum(epochs) / len(epochs) - steady) / 2), None
-    if abs(seconds - sum(epochs) / len(epochs)) <= tolerance:
-        return "This mean includes the first epoch. What happens in that epoch that never happens again?"
+    yield (
+        abs(seconds - sum(epochs) / len(epochs)) <= tolerance,
+        "This mean includes the first epoch. What happens in that epoch that never happens again?",
+    )
     yield abs(seconds - epochs[0]) <= tolerance, "This is the first epoch, with tracing and warm-up."
-    if abs(seconds - sum(epochs)) <= tolerance or (len(epochs) > 2 and abs(seconds - sum(epochs[1:])) <= tolerance):
-        return "This is a sum over epochs. Divide it by the number of epochs."
+    yield (
+        abs(seconds - sum(epochs)) <= tolerance or (len(epochs) > 2 and abs(seconds - sum(epochs[1:])) <= tolerance),
+        "This is a sum over epochs. Divide it by the number of epochs.",
+    )
     whole = sum(map(round, epochs[1:])) / len(epochs[1:])
     if not (float(seconds).is_integer() or near(seconds, steady, 0.02) or near(seconds, whole)):
         alike = any(close(seconds, sum(epochs[-last:]) / last) for last in (1, 2))
@@ -35,7 +39,7 @@ def epoch_time(seconds, run):
         step = steady / run.steps
         yield near(seconds, step, 0.05), "These are the seconds of a step. How many steps does an epoch have?"
         yield near(seconds, 1000 * step, 0.05), "These are the milliseconds of a step. Give the seconds of an epoch."
-    return "Take the seconds from the lines after `Epoch 2/..`, and compute their mean."
+    yield True, "Take the seconds from the lines after `Epoch 2/..`, and compute their mean."
 
 
 @judges("05.5")
@@ -58,9 +62,9 @@ def round_speedups(function):
     yield is_(2.5 / 4, 0.5, 5 / 8, 4 / 3), "Upside down: a speedup above 1 means faster."
     yield is_(1.5, 2.5, 3, -1), "A difference in seconds is not a speedup: divide."
     yield is_(1, 2, 1, 0), CUT
-    yield (is_(1.6, 2.0, 1.6, 1), "In one of these rounds, p workers are slower. Its speedup is below 1: keep it.")
-    yield (len({round(each, 6) for each in value}) == 1, "All the same? Each round has its own two times.")
-    return "Divide the time on 1 worker by the time on p workers of the same round."
+    yield is_(1.6, 2.0, 1.6, 1), "In one of these rounds, p workers are slower. Its speedup is below 1: keep it."
+    yield len({round(each, 6) for each in value}) == 1, "All the same? Each round has its own two times."
+    yield True, "Divide the time on 1 worker by the time on p workers of the same round."
 
 
 @judges("05.6")
@@ -81,10 +85,12 @@ def usual_step(function):
         "This uses the median of each epoch. First put the steps of all steady epochs together.",
     )
     yield near(value, 1.3, 1e-3), "The first step of each steady epoch is missing here: those steps count, too."
-    if near(value, 1.4, 1e-3):
-        return "The first *step* of each epoch is left out here. Leave out the first *epoch*, and nothing else."
+    yield (
+        near(value, 1.4, 1e-3),
+        "The first *step* of each epoch is left out here. Leave out the first *epoch*, and nothing else.",
+    )
     yield near(value, 1.0, 1e-3), "The step in the middle of a list is its median only if the list is sorted."
-    return "Leave out the first epoch, sort all the other steps, and take the step in the middle."
+    yield True, "Leave out the first epoch, sort all the other steps, and take the step in the middle."
 
 
 @judges("05.7")
@@ -105,7 +111,7 @@ def slower_of_two(function):
     )
     yield near(value, 1.1, 1e-3), "This is the faster of the two. Who waits for whom?"
     yield near(value, 2.6, 1e-3), "You add the two times, but both workers compute at the same time."
-    return "Take the larger time of each pair, then the mean over all pairs. 4 steps make 16 pairs."
+    yield True, "Take the larger time of each pair, then the mean over all pairs. 4 steps make 16 pairs."
 
 
 @judges("05.8")
@@ -131,7 +137,7 @@ def own_study(sentence, rows):
         given == "can't tell",
         f"{seen}, and 1 is not inside it. So the spread of your rounds does not explain the difference.",
     )
-    return f"{seen}. On which side of 1 is that?"
+    yield True, f"{seen}. On which side of 1 is that?"
 
 
 @judges("T6")
@@ -170,7 +176,10 @@ def unconnected(speedup, steps):
                     "speedup would be above 2. When the machine is quiet, run the cell that measures the steps again."
                 )
             yield is_it, hint
-    return "In a step together, both train twice as many images as one alone. Divide images by seconds in both cases."
+    yield (
+        True,
+        "In a step together, both train twice as many images as one alone. Divide images by seconds in both cases.",
+    )
 
 
 @judges("05.12")
@@ -182,4 +191,4 @@ def updates(one, two, rows):
         (two, one) == (steps.get(1), steps.get(2)),
         "It is the other way round: with more images per step, there are fewer steps.",
     )
-    return "There is one update per step. The log shows how many steps an epoch has (`98/98` means 98 steps)."
+    yield True, "There is one update per step. The log shows how many steps an epoch has (`98/98` means 98 steps)."

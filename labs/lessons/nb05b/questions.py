@@ -10,23 +10,24 @@ def together(epochs):
     yield near(epochs, 6, 1e-9), None
     yield float(epochs) != int(epochs), "Only whole epochs can be timed: give a whole number."
     yield epochs > 6, "That is enough. Is it the smallest number that is enough?"
-    if epochs == 5:
-        return (
-            "Take 5 x 45 s and 5 x 12 s, each off by half a second in the worse direction. By how many per cent does "
-            "the speedup change?"
-        )
+    yield (
+        epochs == 5,
+        "Take 5 x 45 s and 5 x 12 s, each off by half a second in the worse direction. By how many per cent does "
+        "the speedup change?",
+    )
     yield (
         1 <= epochs < 5,
         f"Half a second is already more than 1 % of {int(epochs)} x 12 s, and the 45 s is rounded as well.",
     )
-    return (
-        "n x 12 s and n x 45 s may each be half a second off. Together, that must change the speedup by less than 1 %."
+    yield (
+        True,
+        "n x 12 s and n x 45 s may each be half a second off. Together, that must change the speedup by less than 1 %.",
     )
 
 
 @judges("05.15")
 def batch_script(path):
-    return batch_scripts.judge(path, trains="ResNet50.py")
+    yield from batch_scripts.judge(path, trains="ResNet50.py")
 
 
 @judges("05.16")
@@ -38,4 +39,4 @@ def late(gpus):
         gpus == 1,
         "At this site a job gets only the GPUs that it asks for. Does any line that sbatch reads ask for one?",
     )
-    return "Either the late line counts, or it does not. How many GPUs does the job get in each case?"
+    yield True, "Either the late line counts, or it does not. How many GPUs does the job get in each case?"

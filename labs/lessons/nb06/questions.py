@@ -22,14 +22,20 @@ def by_hand(zero, one):
     yield zero == list(range(1, 101, 2)) and one == list(range(2, 101, 2)), None
     yield both, f"Both workers read {some(both)}. Where does the second worker begin?"
     yield missing, f"No worker reads {some(missing)}. Together they must read all numbers from 1 to 100."
-    if set(zero + one) != set(range(1, 101)):
-        return f"{some(sorted(set(zero + one) - set(range(1, 101))))} is not among the numbers from 1 to 100."
-    if len(zero) != len(one):
-        return f"One worker reads {len(zero)} numbers and the other {len(one)}. Shares must be as equal as possible."
+    yield (
+        set(zero + one) != set(range(1, 101)),
+        f"{some(sorted(set(zero + one) - set(range(1, 101))))} is not among the numbers from 1 to 100.",
+    )
+    yield (
+        len(zero) != len(one),
+        f"One worker reads {len(zero)} numbers and the other {len(one)}. Shares must be as equal as possible.",
+    )
     yield zero == list(range(2, 101, 2)), "The two shares are fair, but swapped: worker 0 takes the first number."
-    if zero == list(range(1, 51)):
-        return "These are two blocks: nothing is missing, but neighbours stay together. Take every second number."
-    return "Take every second number, in order: worker 0 begins with the first, and worker 1 with the second."
+    yield (
+        zero == list(range(1, 51)),
+        "These are two blocks: nothing is missing, but neighbours stay together. Take every second number.",
+    )
+    yield True, "Take every second number, in order: worker 0 begins with the first, and worker 1 with the second."
 
 
 @judges("06.2")
@@ -37,16 +43,20 @@ def sizes(counts):
     counts = [int(count) if float(count).is_integer() else float(count) for count in counts]
     yield counts == [34, 33, 33], None
     yield len(counts) != 3, f"Your list has length {len(counts)}. Give one number for each of the three workers."
-    if sum(counts) == 100 and any(isinstance(count, float) for count in counts):
-        return "A worker reads whole samples, so the shares cannot be equal. Which worker gets one more?"
-    if sorted(counts) == [33, 33, 34]:
-        return "The three shares are right, but not in the order of the workers. Which worker reads number 100?"
+    yield (
+        sum(counts) == 100 and any(isinstance(count, float) for count in counts),
+        "A worker reads whole samples, so the shares cannot be equal. Which worker gets one more?",
+    )
+    yield (
+        sorted(counts) == [33, 33, 34],
+        "The three shares are right, but not in the order of the workers. Which worker reads number 100?",
+    )
     yield sum(counts) < 100, f"These add up to {sum(counts)} samples, so some of the 100 would never be read."
     yield (
         sum(counts) > 100,
         f"These add up to {sum(counts)} samples, but there are only 100, so some would be read twice.",
     )
-    return "The shares differ by one sample at most. Count 1, 4, 7, ..., then 2, 5, 8, ... and 3, 6, 9, ..."
+    yield True, "The shares differ by one sample at most. Count 1, 4, 7, ..., then 2, 5, 8, ... and 3, 6, 9, ..."
 
 
 def _numbers(dataset, most):
@@ -65,8 +75,10 @@ def shard_of(function):
                 with tried(f"rank {rank} of {size}"):
                     given = function(tf.data.Dataset.range(24), rank, size)
                 yield given is None, "Your function returns nothing. Does its last line begin with `return`?"
-                if not hasattr(given, "as_numpy_iterator"):
-                    return f"Your function returns {an(type(given).__name__)}: return a tf.data.Dataset of `numbers`."
+                yield (
+                    not hasattr(given, "as_numpy_iterator"),
+                    f"Your function returns {an(type(given).__name__)}: return a tf.data.Dataset of `numbers`.",
+                )
                 shares.setdefault(size, []).append(_numbers(given, 24))
                 endless = len(shares[size][-1]) > 24
                 yield (
@@ -76,22 +88,26 @@ def shard_of(function):
             except tf.errors.OpError as problem:
                 stops = f"For rank {rank} of {size} TensorFlow stops with {type(problem).__name__}."
                 yield "Index must be" in str(problem), f"{stops} `index` counts from 0, and so do the ranks."
-                return f"{stops} Are the arguments in the order that the method expects?"
+                yield True, f"{stops} Are the arguments in the order that the method expects?"
     for size, reads in shares.items():
         found = coverage(reads, 24)
-        if len(found.foreign):
-            return f"The samples are 0 to 23, but you return {some(found.foreign)}. Return elements of `numbers`."
+        yield (
+            len(found.foreign),
+            f"The samples are 0 to 23, but you return {some(found.foreign)}. Return elements of `numbers`.",
+        )
         read = f"With {size} ranks, {some(found.repeated)} are read more than once and {some(found.unseen)} by nobody."
         yield len(found.unseen) and len(found.repeated), f"{read} Does each rank begin at a different place?"
-        if len(found.repeated):
-            return f"With {size} ranks, {some(found.repeated)} are read more than once. How does a rank find its share?"
+        yield (
+            len(found.repeated),
+            f"With {size} ranks, {some(found.repeated)} are read more than once. How does a rank find its share?",
+        )
         if len(found.unseen):
             lost = f"With {several(size, 'rank')}, nobody reads {some(found.unseen)}."
-            return f"{lost} Into how many shares must you divide?"
-    if shares[3] != [list(range(rank, 24, 3)) for rank in range(3)]:
-        return (
-            "Every sample is read once, but neighbours stay together, or ranks are swapped. Take every size-th sample."
-        )
+            yield True, f"{lost} Into how many shares must you divide?"
+    yield (
+        shares[3] != [list(range(rank, 24, 3)) for rank in range(3)],
+        "Every sample is read once, but neighbours stay together, or ranks are swapped. Take every size-th sample.",
+    )
 
 
 @judges("06.5")
@@ -102,22 +118,29 @@ def classes(function):
     value, changed = called(function, counts)
     seen, per_batch = map(float, value)
     yield np.isclose(seen, 3) and np.isclose(per_batch, 1.25), changed
-    if np.isclose(seen, 1.25) and np.isclose(per_batch, 3):
-        return "Both numbers are right, but swapped: give the classes of the epoch first, then those of a batch."
-    if np.isclose(seen, 3) and np.isclose(per_batch, 4):
-        return "The second number counts samples. In a batch, count the classes with at least one sample."
+    yield (
+        np.isclose(seen, 1.25) and np.isclose(per_batch, 3),
+        "Both numbers are right, but swapped: give the classes of the epoch first, then those of a batch.",
+    )
+    yield (
+        np.isclose(seen, 3) and np.isclose(per_batch, 4),
+        "The second number counts samples. In a batch, count the classes with at least one sample.",
+    )
     yield np.isclose(seen, 3) and np.isclose(per_batch, 5), "The second number is a sum over batches: take the mean."
     rounded = np.isclose(seen, 3) and np.isclose(per_batch, [1, 1.2, 1.3]).any()
     yield rounded, f"The second number is rounded to {per_batch:g}: do not round a mean."
     yield seen == 16, "The first number counts samples of worker 0. How many classes have at least one sample?"
-    if np.isclose(seen, 4) or np.isclose(per_batch, 9 / 8):
-        return "This counts both workers. `counts[0]` belongs to worker 0, with one row for each batch."
+    yield (
+        np.isclose(seen, 4) or np.isclose(per_batch, 9 / 8),
+        "This counts both workers. `counts[0]` belongs to worker 0, with one row for each batch.",
+    )
     yield (
         seen == 2,
         "The first number leaves out a class with a single sample in the epoch. Worker 0 sees this class, too.",
     )
-    return (
-        "Worker 0 sees a class if its count is above 0. Count these classes over the whole epoch, then in each batch."
+    yield (
+        True,
+        "Worker 0 sees a class if its count is above 0. Count these classes over the whole epoch, then in each batch.",
     )
 
 
@@ -135,20 +158,29 @@ def never_read(function):
         with tried(f"{n} samples and reads = {reads}"):
             value, changed = called(function, reads, n)
         got.append(value)
-    if any(isinstance(value, (list, set, tuple, np.ndarray)) for value in got):
-        return "These are the samples themselves: return how many there are."
+    yield (
+        any(isinstance(value, (list, set, tuple, np.ndarray)) for value in got),
+        "These are the samples themselves: return how many there are.",
+    )
     got = [float(value) for value in got]
     yield got == wanted, changed
     yield np.allclose(got, [2 / 6, 2 / 4, 0, 3 / 7]), "This is the share that was not read. How many samples is that?"
     yield got == read, "This counts the samples that were read. How many were not?"
-    if got == [1, 0, 0, 2]:
-        return "A sample that is read twice counts only once, so it is not enough to subtract the lengths of the lists."
-    if got in ([3, 2, 4, 6], [4, 2, 3, 6]):
-        return "This looks at one worker only. A sample counts as read if any of the workers has read it."
+    yield (
+        got == [1, 0, 0, 2],
+        "A sample that is read twice counts only once, so it is not enough to subtract the lengths of the lists.",
+    )
+    yield (
+        got in ([3, 2, 4, 6], [4, 2, 3, 6]),
+        "This looks at one worker only. A sample counts as read if any of the workers has read it.",
+    )
     yield got in ([2, 2, 0, 2], [3, 3, 1, 3]), "Do you go through all n samples? Their numbers are 0 to n-1."
     (reads, n), value, _ = next(row for row in zip(trials, got, wanted, strict=True) if row[1] != row[2])
     lists = ", ".join(map(str, reads))
-    return f"For the reads {lists} of {n} samples, your function returns {value:g}. Which samples does nobody read?"
+    yield (
+        True,
+        f"For the reads {lists} of {n} samples, your function returns {value:g}. Which samples does nobody read?",
+    )
 
 
 @judges("06.9")
@@ -158,8 +190,10 @@ def expected(function):
     are = partial(np.allclose, got)
     yield are((1 - 1 / k) ** k), None
     yield are(100 * (1 - 1 / k) ** k), PER_CENT
-    if np.allclose(got[1:], 1 / k[1:] ** 2) or are(1 / 4):
-        return "This matches your count for two workers. But for four workers your count grows, and this does not."
+    yield (
+        np.allclose(got[1:], 1 / k[1:] ** 2) or are(1 / 4),
+        "This matches your count for two workers. But for four workers your count grows, and this does not.",
+    )
     yield are(1 - 1 / k), "One worker leaves out the sample with this probability. All of them must leave it out."
     yield are(1 / k), "One worker reads the sample with this probability. With what probability does it not?"
     yield are((1 / k) ** k), "All workers read the sample with this probability. When do all of them leave it out?"
@@ -168,8 +202,9 @@ def expected(function):
     alone = got[0]
     of = "all" if np.isclose(alone, 1) else f"{alone:.3g}"
     yield not abs(alone) <= 1e-8, f"A single worker reads everything, but your formula leaves out {of} of it."
-    return (
-        "Begin with one worker and one sample. With what probability is the sample not in its share? Then take all K."
+    yield (
+        True,
+        "Begin with one worker and one sample. With what probability is the sample not in its share? Then take all K.",
     )
 
 
@@ -179,9 +214,11 @@ def fair(function):
     for size in (2, 3):
         with tried(f"n={n} and size={size}"):
             datasets = [function(n, rank, size) for rank in range(size)]
-        wrong = [type(d).__name__ for d in datasets if not hasattr(d, "as_numpy_iterator")]
-        if wrong:
-            return f"Your function returns a {wrong[0]}: return a tf.data.Dataset of sample numbers."
+        for dataset in datasets:
+            yield (
+                not hasattr(dataset, "as_numpy_iterator"),
+                f"Your function returns {an(type(dataset).__name__)}: return a tf.data.Dataset of sample numbers.",
+            )
         made[size] = [[_numbers(d, n) for d in datasets] for _ in range(3)]  # passes over the same datasets: epochs
         endless = any(len(read) > n for read in made[size][0])
         yield (
@@ -193,25 +230,34 @@ def fair(function):
             found = coverage(reads, n)
             if found.right:
                 continue
-            if all(len(read) == n for read in reads):
-                return f"Each of the {size} ranks reads all {n} samples: nothing divides them."
+            yield (
+                all(len(read) == n for read in reads),
+                f"Each of the {size} ranks reads all {n} samples: nothing divides them.",
+            )
             yield len(found.foreign), f"With n={n}, your dataset must not contain {some(found.foreign)}."
-            if epoch > 1:
-                return f"Epoch 1 is right, but in epoch {epoch} with {size} ranks nobody reads {some(found.unseen)}."
+            yield (
+                epoch > 1,
+                f"Epoch 1 is right, but in epoch {epoch} with {size} ranks nobody reads {some(found.unseen)}.",
+            )
             lost = f"In epoch 1 with n={n} and {size} ranks, nobody reads {some(found.unseen)}."
             yield not len(found.repeated), f"{lost} Is every sample in a share, even if n is no multiple of {size}?"
             read = f"{some(found.repeated)} are read more than once and {some(found.unseen)} by nobody"
-            return f"In epoch 1 with {size} ranks, {read}. What must all ranks have in common to divide the samples?"
+            yield (
+                True,
+                f"In epoch 1 with {size} ranks, {read}. What must all ranks have in common to divide the samples?",
+            )
     first, second, _ = made[2]
-    if first == second and any(read != sorted(read) for read in first):
-        return "Every sample is read once, but the order never changes. Which argument makes `shuffle` draw a new one?"
+    yield (
+        first == second and any(read != sorted(read) for read in first),
+        "Every sample is read once, but the order never changes. Which argument makes `shuffle` draw a new one?",
+    )
     yield first == second, "Every sample is read once, but nothing is shuffled: a sorted source would stay sorted."
     early = max(_places_early(reads) for epochs in made.values() for reads in epochs)
-    if early < 0.75 * n:
-        return (
-            f"Every sample is read once, but neighbours stay close: of {n} sorted samples, each moves forward by at"
-            f" most {early} places. `shuffle` draws from a buffer. How large must the buffer be?"
-        )
+    yield (
+        early < 0.75 * n,
+        f"Every sample is read once, but neighbours stay close: of {n} sorted samples, each moves forward by at"
+        f" most {early} places. `shuffle` draws from a buffer. How large must the buffer be?",
+    )
 
 
 def _places_early(reads):
@@ -223,53 +269,65 @@ def _places_early(reads):
 @judges("06.12")
 def batches(count, last):
     yield (count, last) == (13, 2), None
-    if (count, last) == (2, 13):
-        return "The two numbers are swapped: give the number of batches first, then the size of the last one."
+    yield (
+        (count, last) == (2, 13),
+        "The two numbers are swapped: give the number of batches first, then the size of the last one.",
+    )
     yield count == 12.5, "There is no half batch: one batch is smaller than the others."
     yield count == 12, "These are the full batches. The remaining elements make one more."
     yield count == 13, "The number of batches is right. How many elements are left for the last one?"
-    return "Divide and round up. Then work out how many elements the full batches leave for the last one."
+    yield True, "Divide and round up. Then work out how many elements the full batches leave for the last one."
 
 
 @judges("06.14")
 def plan(function):
     trials = {(100, 3, 8): (4, 4), (50, 1, 4): (12, 2), (1797, 4, 64): (7, 5), (64, 2, 8): (4, 0), (110, 3, 8): (4, 14)}
     got = {sizes: tuple(float(value) for value in function(*sizes)) for sizes in trials}
-    if got == trials:
-        return None
-    if any(value != int(value) for pair in got.values() for value in pair):
-        return "Steps and samples are whole numbers, but your function gives a fraction."
-    steps, rest = {k: v[0] for k, v in got.items()}, {k: v[1] for k, v in got.items()}
-    if all(steps[k] == -(-k[0] // (k[1] * k[2])) for k in trials):
-        return "These steps are rounded up. In the last step, some workers would have a smaller batch, or none."
-    if all(steps[k] == k[0] // k[2] for k in trials):
-        return "These are the steps of one worker alone. In each step, every worker takes a local batch."
-    if all(steps[k] == trials[k][0] for k in trials):
-        if all(rest[k] == k[0] - steps[k] * k[2] for k in trials):
-            return "The steps are right. But for the remainder, subtract what all workers read, not what one reads."
-        if all(rest[k] == k[0] % k[2] for k in trials):
-            return (
-                "The steps are right. But this remainder is for one worker alone; a step takes a batch for each worker."
-            )
-        return "The steps are right. How many of the n samples do these steps leave out?"
-    sizes = next(k for k in trials if got[k] != trials[k])
-    asked = f"For n={sizes[0]} on {sizes[1]} workers with local batch {sizes[2]} your function gives"
-    return f"{asked} {got[sizes][0]:g} steps: how many samples does one step of all workers take?"
+    yield got == trials, None
+    two = all(len(pair) == 2 for pair in got.values())
+    yield not two, "Return two numbers: the steps, and the samples that these steps leave out."
+    yield (
+        any(value != int(value) for pair in got.values() for value in pair),
+        "Steps and samples are whole numbers, but your function gives a fraction.",
+    )
+    yield (
+        all(steps == -(-n // (workers * local)) for (n, workers, local), (steps, _) in got.items()),
+        "These steps are rounded up. In the last step, some workers would have a smaller batch, or none.",
+    )
+    yield (
+        all(steps == n // local for (n, _, local), (steps, _) in got.items()),
+        "These are the steps of one worker alone. In each step, every worker takes a local batch.",
+    )
+    if all(steps == trials[sizes][0] for sizes, (steps, _) in got.items()):
+        yield (
+            all(rest == n - steps * local for (n, _, local), (steps, rest) in got.items()),
+            "The steps are right. But for the remainder, subtract what all workers read, not what one reads.",
+        )
+        yield (
+            all(rest == n % local for (n, _, local), (_, rest) in got.items()),
+            "The steps are right. But this remainder is for one worker alone; a step takes a batch for each worker.",
+        )
+        yield True, "The steps are right. How many of the n samples do these steps leave out?"
+    n, workers, local = next(sizes for sizes in trials if got[sizes] != trials[sizes])
+    asked = f"For n={n} on {workers} workers with local batch {local} your function gives"
+    yield True, f"{asked} {got[n, workers, local][0]:g} steps: how many samples does one step of all workers take?"
 
 
 @judges("06.15")
 def equal_generators(never, twice):
     yield (never, twice) == (500, 500), None
     yield 0 < never < 1 or 0 < twice < 1, "These are shares. Give numbers of samples, out of 1000."
-    if (never, twice) == (0, 0):
-        return "The ranks would have to read different halves. Does anything make the generator of rank 1 different?"
+    yield (
+        (never, twice) == (0, 0),
+        "The ranks would have to read different halves. Does anything make the generator of rank 1 different?",
+    )
     yield (never, twice) == (250, 250), "Different orders would give this. Here both generators have the same seed."
     yield never == 500, "The first number is right. But how many samples do both ranks read?"
     yield (
         twice in (500, 1000),
         "Each rank takes half of the steps. Which samples are in these steps, and which are not?",
     )
-    return "Both ranks follow the same order from its beginning, and stop after half of the steps."
+    yield True, "Both ranks follow the same order from its beginning, and stop after half of the steps."
 
 
 @judges("06.16")
@@ -280,18 +338,17 @@ def folder_share(function, files, reads):
             reads.reset()
             with tried(f"rank {rank} of {size}"):
                 dataset = function(list(files), rank, size)
-            if not hasattr(dataset, "as_numpy_iterator"):
-                return (
-                    f"Your function returns {an(type(dataset).__name__)}: return a tf.data.Dataset of (image, label)."
-                )
-            elements = list(dataset.take(len(files) + 1).as_numpy_iterator())
-            if not elements or not isinstance(elements[0], tuple) or len(elements[0]) != 2:
-                return "An element must be (image, label): map the given function `read` over the files."
-            batch = np.shape(elements[0][1])
             yield (
-                batch,
-                f"An element contains {batch[0] if batch else 0} labels. Return single samples: batching comes later.",
+                not hasattr(dataset, "as_numpy_iterator"),
+                f"Your function returns {an(type(dataset).__name__)}: return a tf.data.Dataset of (image, label).",
             )
+            elements = list(dataset.take(len(files) + 1).as_numpy_iterator())
+            yield (
+                not elements or not isinstance(elements[0], tuple) or len(elements[0]) != 2,
+                "An element must be (image, label): map the given function `read` over the files.",
+            )
+            for count in np.shape(elements[0][1]):
+                yield True, f"An element contains {count} labels. Return single samples: batching comes later."
             yield (
                 len(elements) > len(files),
                 "The share has no end. One pass over it must be one epoch, so leave out `repeat`.",
@@ -303,14 +360,18 @@ def folder_share(function, files, reads):
         if all(len(share) == len(files) for share in shares):
             waste = f"each of the {size} ranks opens and decodes all {len(files)} files and then drops most of them"
             yield delivered == len(files), f"The shares are right, but {waste}. Where does the shard belong?"
-            return f"Each rank reads all {len(files)} files: nothing divides them."
-        if not any(shares):
-            return "No file was opened: read the files with the given function `read`, which counts them."
+            yield True, f"Each rank reads all {len(files)} files: nothing divides them."
+        yield not any(shares), "No file was opened: read the files with the given function `read`, which counts them."
         if not found.right:
             twice, never = some(found.repeated), some(found.unseen)
-            return f"With {size} ranks, the files at positions {twice} are read twice, and those at {never} by nobody."
-        if all(max(share) - min(share) + 1 == len(share) for share in shares):
-            return "Each rank takes one block of the sorted files, so it sees few classes. Take files from everywhere."
+            yield (
+                True,
+                f"With {size} ranks, the files at positions {twice} are read twice, and those at {never} by nobody.",
+            )
+        yield (
+            all(max(share) - min(share) + 1 == len(share) for share in shares),
+            "Each rank takes one block of the sorted files, so it sees few classes. Take files from everywhere.",
+        )
 
 
 @judges("06.17")
@@ -319,7 +380,7 @@ def idle(count):
     yield count == 0, "`shard` hands out whole files, so two workers cannot share one. Count the empty shares."
     yield count == 8, "Some workers do get a file. How many get none?"
     yield count == 2, "This is the number of workers for each file. How many of the 8 workers get none?"
-    return "There are 4 files and 8 workers. What is left of a list of 4 after shard(8, r)?"
+    yield True, "There are 4 files and 8 workers. What is left of a list of 4 after shard(8, r)?"
 
 
 def _steps(record, name):
@@ -335,11 +396,13 @@ def processed(on_1, on_2, record_1, record_2):
     steps_1, batch_1, images = _steps(record_1, "the first")
     steps_2, batch_2, _ = _steps(record_2, "the second")
     yield (on_1, on_2) == (steps_1 * batch_1, steps_2 * batch_2), None
-    if (on_1, on_2) == (images, images) or on_1 == on_2:
-        return "This is the number of images. An epoch should process each once. Do the steps and the batch say so?"
+    yield (
+        (on_1, on_2) == (images, images) or on_1 == on_2,
+        "This is the number of images. An epoch should process each once. Do the steps and the batch say so?",
+    )
     yield (on_1, on_2) == (steps_1, steps_2), "These are steps. How many images does each of them take?"
     yield (on_1, on_2) == (steps_2 * batch_2, steps_1 * batch_1), "The two records are swapped."
-    return "In each step all ranks together process the global batch. Multiply two fields of the record."
+    yield True, "In each step all ranks together process the global batch. Multiply two fields of the record."
 
 
 def _program(path):
@@ -360,7 +423,7 @@ def repaired(path):
             raise NotDone(
                 f"{path.name} still does what your colleague's script does. Repair it, save it and run this cell again."
             )
-    groups = (1, 1), (3, 3), (2, 1)  # ranks, and of these on a node
+    groups = (1, 1), (3, 3), (2, 1)  # (ranks, ranks on each node)
     plays = scripts.ranks(path, groups)
     yield from scripts.unfair(plays, groups)
     for by_rank in plays:
@@ -368,16 +431,19 @@ def repaired(path):
         was = f"With {several(len(by_rank), 'rank')} the learning rate was {wanted:.4g}, and now it is {rate:.4g}."
         yield not near(rate, wanted), f"{was} Leave the rate as it is: the repair is about which samples a rank reads."
     # A number of samples that is not a multiple of the global batch
-    ranks, images, batch = 3, 52, 12
-    options = "--batch_size", str(batch), "--epochs", "2", "--image_size", "40"
+    ranks, images, global_batch = 3, 52, 12
+    options = "--batch_size", str(global_batch), "--epochs", "2", "--image_size", "40"
     asked = [Performance(options, images, rank, ranks, ranks) for rank in range(ranks)]
     (fits,) = yield from scripts.fits([scripts.tried(path, asked)])
-    where = f"With {images} samples, --batch_size {batch} and {ranks} ranks"
+    where = f"With {images} samples, --batch_size {global_batch} and {ranks} ranks"
     steps = [len(fit["batches"]) for fit in fits]
     yield len(set(steps)) > 1, f"{where}, they take {', '.join(map(str, steps))} steps: some would wait for others."
     last = [len(fit["batches"][-1]) for fit in fits]
     held = f"{where}, their last steps contain {', '.join(map(str, last))} samples."
-    yield set(last) != {batch // ranks}, f"{held} The order is cut to whole batches: of which size must these be?"
+    yield (
+        set(last) != {global_batch // ranks},
+        f"{held} The order is cut to whole batches: of which size must these be?",
+    )
 
 
 _SIGNS = {"<": "<", "lower": "<", "=": "=", "==": "=", "same": "=", ">": ">", "higher": ">"}
@@ -398,6 +464,8 @@ def foretold(batch, rate, steps, images, loss):
         steps == ">",
         "steps_then, images_then: your colleague's ranks read each image twice. Should it happen more often?",
     )
-    if loss == "<":
-        return "loss_then: each step changes the weights once. How many steps does each run take in all its epochs?"
+    yield (
+        loss == "<",
+        "loss_then: each step changes the weights once. How many steps does each run take in all its epochs?",
+    )
     yield loss == "=", "loss_then: the number of epochs is the same. Are the weights updated just as often?"

@@ -29,8 +29,10 @@ def size(count):
 @judges("07.3")
 def place(node, local):
     yield local == 6, "No node has a GPU with this number, since each has 4. Start again at 0 on each node."
-    if (node, local) in ((0, 2), (2, 2)):
-        return "The local rank is right. Which node is it, if the first one is node 0 and has ranks 0 to 3?"
+    yield (
+        (node, local) in ((0, 2), (2, 2)),
+        "The local rank is right. Which node is it, if the first one is node 0 and has ranks 0 to 3?",
+    )
     yield (node, local) == (2, 1), "The two numbers are swapped: first the node, then the local rank."
     yield node == 1 and local == 3, "Both counts begin at 0: the first rank of a node has local rank 0."
     yield (node, local) != (1, 2), "Write ranks 0 to 7 in two rows of four, one row for each node, and find 6."
@@ -56,33 +58,44 @@ def pin(plays):
         yield from scripts.stop(plays)
         yield True, "`devices.pin` is not called, so all ranks of a node would share one device."
     local = [each[-1].get("local_rank") for each in pins]
-    if local == RANKS:
-        return (
-            f"This number counts over all nodes: rank {SIZE - 1} is on the second node, and would ask for worker "
-            f"{SIZE - 1} of {LOCAL_SIZE}, which does not exist. Which number starts again at 0 on each node?"
-        )
-    if local in ([LOCAL_SIZE] * SIZE, [SIZE] * SIZE):
-        return "This is the number of ranks, which is the same on every rank: all of them would use the same worker."
-    if local != LOCAL_RANKS:
-        return f"Ranks 0 to {SIZE - 1} ask for workers {local}. On each node, these must be different and must exist."
+    yield (
+        local == RANKS,
+        f"This number counts over all nodes: rank {SIZE - 1} is on the second node, and would ask for worker "
+        f"{SIZE - 1} of {LOCAL_SIZE}, which does not exist. Which number starts again at 0 on each node?",
+    )
+    yield (
+        local in ([LOCAL_SIZE] * SIZE, [SIZE] * SIZE),
+        "This is the number of ranks, which is the same on every rank: all of them would use the same worker.",
+    )
+    yield (
+        local != LOCAL_RANKS,
+        f"Ranks 0 to {SIZE - 1} ask for workers {local}. On each node, these must be different and must exist.",
+    )
     sharing = [each[-1].get("local_size") for each in pins]
-    if None in sharing:
-        return "`devices.pin` is not told how many ranks share this machine, so it cannot refuse to put two on one GPU."
-    if sharing != [LOCAL_SIZE] * SIZE:
-        return "The second number says how many ranks share *this machine*, not how many there are in total."
+    yield (
+        None in sharing,
+        "`devices.pin` is not told how many ranks share this machine, so it cannot refuse to put two on one GPU.",
+    )
+    yield (
+        sharing != [LOCAL_SIZE] * SIZE,
+        "The second number says how many ranks share *this machine*, not how many there are in total.",
+    )
 
 
 @judges("07.6")
 @step(3)
 def shard(plays):
     asked = [facts["hvd"].get("shards", [])[-1:] for facts in plays[-1]]
-    if any(call and call[0] == [rank, SIZE] for rank, call in enumerate(asked)):
-        return "The two numbers are swapped: first comes the number of shards, then the index of this shard."
+    yield (
+        any(call and call[0] == [rank, SIZE] for rank, call in enumerate(asked)),
+        "The two numbers are swapped: first comes the number of shards, then the index of this shard.",
+    )
     for error in (facts["error"] for by_rank in reversed(plays) for facts in by_rank):
         if error and "numbers" in error["code"] and re.search(r"Dataset' object is not subscriptable", error["says"]):
-            return (
+            yield (
+                True,
                 f"Line {error['line']}: `{error['code']}`: `numbers` is a tf.data.Dataset, which you cannot index or "
-                "slice like a list. Look among its methods for one that gives each worker a part of it."
+                "slice like a list. Look among its methods for one that gives each worker a part of it.",
             )
     yield from scripts.unfair(plays)
 
@@ -91,19 +104,18 @@ def shard(plays):
 @step(4)
 def optimizer(plays):
     (alone,), fits = yield from scripts.fits(plays)
-    if any((fit["wrapped"] or {}).get("by") == "horovod" for fit in fits):
-        return (
-            "With Keras 3, Horovod's own Keras classes average nothing, without any error, and every rank trains a "
-            "network of its own. Take the classes from `labs.hvd`."
-        )
+    yield (
+        any((fit["wrapped"] or {}).get("by") == "horovod" for fit in fits),
+        "With Keras 3, Horovod's own Keras classes average nothing, without any error, and every rank trains a "
+        "network of its own. Take the classes from `labs.hvd`.",
+    )
     for fit in fits:
         yield from scripts.another_optimizer(fit["optimizer"])
     rates, told = [scripts.first_rate(fit) for fit in fits], plays[-1][0]["recorders"]
-    if len(set(rates)) > 1:
-        return f"The ranks start with different rates: {', '.join(f'{rate:.4g}' for rate in rates)}."
+    yield len(set(rates)) > 1, f"The ranks start with different rates: {', '.join(f'{rate:.4g}' for rate in rates)}."
     rate, one = rates[0], scripts.first_rate(alone)
     lost = told and isinstance(told[0]["learning_rate"], float) and not near(rate, told[0]["learning_rate"])
-    yield lost, "The rate is computed, but it is not passed to the optimizer."
+    yield lost, "The recorder is told a different rate from the optimizer's. Are both given the computed rate?"
     fixed, less = near(rate, scripts.RATE), near(rate, scripts.RATE / SIZE)
     yield fixed, "The rate does not depend on the ranks, and Horovod does not scale it. What does the linear rule say?"
     yield not near(one, scripts.RATE), f"With one rank the learning rate must be {scripts.RATE}; it is {one:.4g}."
@@ -111,16 +123,16 @@ def optimizer(plays):
     yield near(rate, scripts.RATE * LOCAL_SIZE), nodes
     yield less, "You divide: with more ranks, the batch is larger and the gradient less noisy, so a step may be longer."
     yield not near(rate, scripts.RATE * SIZE), f"With {SIZE} ranks, the linear rule does not give your script's rate."
-    if not all(fit["wrapped"] for fit in fits):
-        return (
-            "The optimizer is not wrapped: the gradients are not averaged, and each rank would train its own network."
-        )
+    yield (
+        not all(fit["wrapped"] for fit in fits),
+        "The optimizer is not wrapped: the gradients are not averaged, and each rank would train its own network.",
+    )
     passes = fits[0]["wrapped"]["passes"]
-    if passes != 1:
-        return (
-            f"With backward_passes_per_step={passes} the weights change only in every {passes}th step, on a batch that "
-            f"is {passes} times as large, so you could not compare runs."
-        )
+    yield (
+        passes != 1,
+        f"With backward_passes_per_step={passes} the weights change only in every {passes}th step, on a batch that "
+        f"is {passes} times as large, so you could not compare runs.",
+    )
 
 
 @judges("07.8")
@@ -129,11 +141,11 @@ def callbacks(plays):
     (alone,), fits = yield from scripts.fits(plays)
     for fit in fits:
         kinds = [kind for names in fit["callbacks"] for kind in names]
-        if BROADCAST not in kinds:
-            return (
-                "There is no broadcast: the ranks begin with different random weights. Adding equal gradients to "
-                "different weights leaves them different forever."
-            )
+        yield (
+            BROADCAST not in kinds,
+            "There is no broadcast: the ranks begin with different random weights. Adding equal gradients to "
+            "different weights leaves them different forever.",
+        )
         yield AVERAGE not in kinds, "Metrics are not averaged: your log would show the loss on rank 0's share only."
         after = {BROADCAST, AVERAGE} & set(kinds[kinds.index("Recorder") :] if "Recorder" in kinds else ())
         yield (
@@ -175,18 +187,18 @@ def batch_of_one(images, steps, updates, alone, both):
         ranks != [1, 2],
         f"These are records of runs on {ranks[0]} and {ranks[1]} ranks, but the check needs those on 1 and on 2.",
     )
-    batch = alone.configuration.global_batch
-    whole = alone.dataset_images // batch
+    global_batch = alone.configuration.global_batch
+    whole = alone.dataset_images // global_batch
     yield (
-        images == batch,
+        images == global_batch,
         "This is the number of images that all ranks together take in a step. How many of them does one rank take?",
     )
     yield (
-        images == 2 * batch,
+        images == 2 * global_batch,
         "This is what both ranks together took in your run on 2. Here, --batch_size is that of the run on 1 rank.",
     )
     yield (
-        not near(images, batch / 2),
+        not near(images, global_batch / 2),
         "--batch_size is for all ranks, and each takes an equal part of it. How many ranks are there?",
     )
     yield (
@@ -220,8 +232,10 @@ def networks(count):
 def rules(function):
     cases = ((0.01, 1), (0.01, 16), (0.02, 8))
     values = [function(rate, ranks) for rate, ranks in cases]
-    if any(not hasattr(value, "__len__") or isinstance(value, dict | str) or len(value) != 3 for value in values):
-        return "Return three rates: by the linear, the square-root and the 2/3-power rule, in this order."
+    yield (
+        any(not hasattr(value, "__len__") or isinstance(value, dict | str) or len(value) != 3 for value in values),
+        "Return three rates: by the linear, the square-root and the 2/3-power rule, in this order.",
+    )
     values = [list(map(float, value)) for value in values]
     for rule, rate in zip(("linear", "square-root", "2/3-power"), values[0], strict=True):
         alone = f"For a single rank no rule changes the rate, but your {rule} rule turns 0.01 into {rate:.4g}."
@@ -232,17 +246,23 @@ def rules(function):
         return any(not abs(value[place] / (rate * ranks**power) - 1) <= 1e-6 for value, rate, ranks in rows)
 
     yield wrong(0, 1), "The first rate is wrong. By the linear rule, multiply the rate by the number of ranks."
-    if wrong(1, 0.5):
-        return "The linear rule is right. The second rule uses the square root of the number of ranks as its factor."
-    if wrong(2, 2 / 3):
-        return "Two are right. The third factor is the number of ranks to the power 2/3: put brackets around 2/3."
+    yield (
+        wrong(1, 0.5),
+        "The linear rule is right. The second rule uses the square root of the number of ranks as its factor.",
+    )
+    yield (
+        wrong(2, 2 / 3),
+        "Two are right. The third factor is the number of ranks to the power 2/3: put brackets around 2/3.",
+    )
 
 
 @judges("07.19")
 def tensors(count, size):
     trained, every, layers, gradient = _resnet()
-    if count == every:
-        return "This counts all variables. Moving means and variances are not trained, so they have no gradient."
+    yield (
+        count == every,
+        "This counts all variables. Moving means and variances are not trained, so they have no gradient.",
+    )
     yield count == layers, "This counts the layers. A layer may have several variables with a gradient, or none at all."
     yield count != trained, "There is one tensor for each trainable variable: how long is `network.trainable_weights`?"
     yield close(size, gradient), None
@@ -250,11 +270,15 @@ def tensors(count, size):
         any(near(size, gradient / unit) for unit in (1e6, 2**20)),
         "The number of tensors is right. Give bytes instead of megabytes.",
     )
-    if abs(size - gradient / 4) < 1e-3 * gradient:
-        return "The number of tensors is right. This is how many values they hold. How many bytes does a float32 take?"
-    if abs(size - 2 * gradient) < 1e-3 * gradient:
-        return "The number of tensors is right. Give the bytes of one rank's gradient, not of both ranks."
-    return "The number of tensors is right. Add up the sizes of all the tensors, in float32."
+    yield (
+        abs(size - gradient / 4) < 1e-3 * gradient,
+        "The number of tensors is right. This is how many values they hold. How many bytes does a float32 take?",
+    )
+    yield (
+        abs(size - 2 * gradient) < 1e-3 * gradient,
+        "The number of tensors is right. Give the bytes of one rank's gradient, not of both ranks.",
+    )
+    yield True, "The number of tensors is right. Add up the sizes of all the tensors, in float32."
 
 
 @cache
@@ -269,12 +293,11 @@ def _resnet():
 
 @judges("07.20")
 def waits(rank):
-    if rank == 1:
-        return "This rank announces its gradients last. What does the other one do until then?"
-    if rank != 0:
-        return (
-            "Look at the marks in each row. Whose comes first, and what does that rank do until the other mark appears?"
-        )
+    yield rank == 1, "This rank announces its gradients last. What does the other one do until then?"
+    yield (
+        rank != 0,
+        "Look at the marks in each row. Whose comes first, and what does that rank do until the other mark appears?",
+    )
 
 
 # The student's own DistributedOptimizer
@@ -288,9 +311,8 @@ def begin_equal(path):
         try:
             found = world.play(lambda: _begun(world, function))  # noqa: B023
         except connected.ConnectedError as problem:
-            return str(problem)
-        if hint := (yield from _unequal(found, size)):
-            return hint
+            yield True, str(problem)
+        yield from _unequal(found, size)
 
 
 def _unequal(found, size):
@@ -310,13 +332,13 @@ def _unequal(found, size):
         yield same, f"{how} all ranks have the weights of rank {other} afterwards, not those of rank 0."
     yield (
         not any(trained for _, _, trained, _ in wrong),
-        (f"{how} the trained weights are equal, but those of a frozen layer, or moving means, are not."),
+        f"{how} the trained weights are equal, but those of a frozen layer, or moving means, are not.",
     )
     rank, number, _, before = wrong[0]
     yield before, f"{how} some weights of rank {rank} have not changed."
     equal = all(np.array_equal(after[number], found[0][1][number]) for _, after, _ in found)
     yield equal, f"{how} all ranks have equal weights afterwards, but they are not those of rank 0."
-    return f"{how} some weights of rank {rank} are neither its own nor those of rank 0."
+    yield True, f"{how} some weights of rank {rank} are neither its own nor those of rank 0."
 
 
 def _begun(world, function):
@@ -354,13 +376,13 @@ def distributed(path):
             try:
                 found = world.play(lambda: _stepped(world, function(make(keras.optimizers))))  # noqa: B023
             except connected.ConnectedError as problem:
-                return str(problem)
+                yield True, str(problem)
             wanted, whole = _alone(make, size), sum(map(prod, _SHAPES))
             sent = sum(exchange.values for exchange in world.exchanges) / _STEPS
             for rank, after in enumerate(found):
                 if not _equal(after, wanted):
                     how = f"With {size} rank{'s' * (size > 1)} and {name}, "
-                    return how + _what_it_does(found, rank, make, size, sent / whole)
+                    yield True, how + _what_it_does(found, rank, make, size, sent / whole)
             times = f"each step exchanges {sent / whole:.3g} times as many values as the gradients contain"
             yield size > 1 and sent > 1.01 * whole, f"With {size} ranks, the weights are right, but {times}."
 
@@ -407,7 +429,9 @@ def _momentum_averaged(make, size):
     for number in range(_STEPS):
         for rank, optimizer in enumerate(own):
             optimizer.apply(_gradients_of(rank, number), weights[rank])
-        for same in zip(*(optimizer.variables[2:] for optimizer in own), strict=True):  # behind iterations and rate
+        for same in zip(
+            *(optimizer.variables[2:] for optimizer in own), strict=True
+        ):  # after the iterations and the rate
             mean = np.mean([each.numpy() for each in same], axis=0)
             for each in same:
                 each.assign(mean)
@@ -449,13 +473,17 @@ def clipnorm(bound, changes):
     clipped, on_4 = 0.005, changes[4]  # what the notebook clipped with, and the change of W that it saw
     farther = on_4 / changes[1]
     yield near(bound, clipped / 4, 1e-3), None
-    if near(bound, clipped, 1e-3):
-        return f"With this clipnorm, W changed by {on_4:.3g} on 4 replicas in your run above."
-    if bound > clipped:
-        return f"With a smaller clipnorm, {clipped:g}, W changed by {on_4:.3g} on 4 replicas. Which way must you go?"
+    yield near(bound, clipped, 1e-3), f"With this clipnorm, W changed by {on_4:.3g} on 4 replicas in your run above."
+    yield (
+        bound > clipped,
+        f"With a smaller clipnorm, {clipped:g}, W changed by {on_4:.3g} on 4 replicas. Which way must you go?",
+    )
     yield bound <= 0, "A clipnorm is a length above 0. With 0, the weights would never change."
-    if bound < clipped / 4:
-        return (
-            "W would stay within the bound, but the steps would be shorter than necessary. Give the largest clipnorm."
-        )
-    return f"On 4 replicas, W changed {farther:.3g} times as much as on 1. How much of the bound may each replica use?"
+    yield (
+        bound < clipped / 4,
+        "W would stay within the bound, but the steps would be shorter than necessary. Give the largest clipnorm.",
+    )
+    yield (
+        True,
+        f"On 4 replicas, W changed {farther:.3g} times as much as on 1. How much of the bound may each replica use?",
+    )

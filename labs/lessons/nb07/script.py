@@ -22,7 +22,7 @@ def step(number):
         def judged(path):
             yield from scripts.no_script(path)
             scripts.refuse_blanks(path, lines=lines_of(path, number))
-            return (yield from judge(scripts.ranks(path)))
+            yield from judge(scripts.ranks(path))
 
         return judged
 

@@ -11,8 +11,7 @@ from labs.lessons.nb07b import going_on
 @judges("07.27")
 def four_mistakes(path):
     for judge in (start, pin, shard, optimizer, callbacks, log):
-        if hint := (yield from judge(path)):
-            return hint
+        yield from judge(path)
 
 
 @judges("07.21")
@@ -26,7 +25,7 @@ def goes_on(path):
     yield from going_on.refused(path)
     script = going_on.PlayedScript(path)
     for name in script.missing():
-        return f"The script no longer defines {name}: keep its name and arguments."
+        yield True, f"The script no longer defines {name}: keep its name and arguments."
     try:
         saved = script.save(2)
         yield from _kept(saved)
@@ -34,7 +33,7 @@ def goes_on(path):
         yield from _first_time(script.resume(None))
         yield from _trained(script)
     except connected.ConnectedError as problem:
-        return str(problem)
+        yield True, str(problem)
 
 
 def _kept(saved):
@@ -105,7 +104,7 @@ def _trained(script):
     second = script.train(first[0].kept)
     yield from _epochs(second, range(1, 3), "The job that continues after 1 of 3 epochs")
     done = script.resume(second[0].kept)[0].returned
-    yield (done != 3, f"After all 3 epochs, the checkpoint says that {done} are done: the last ones are not saved.")
+    yield done != 3, f"After all 3 epochs, the checkpoint says that {done} are done: the last ones are not saved."
 
 
 def _epochs(seen, numbers, who):
@@ -141,11 +140,13 @@ def _epochs(seen, numbers, who):
 @judges("07.22")
 def cores_per_rank(cores):
     yield cores == 160, "With 4 tasks on the node, this requests 640 threads, which is more than the node has."
-    if cores in (4, 1):
-        return "That would leave most of the node's threads idle. The 160 threads are for all 4 GPUs together."
+    yield (
+        cores in (4, 1),
+        "That would leave most of the node's threads idle. The 160 threads are for all 4 GPUs together.",
+    )
     yield cores != 40, "Divide all the threads of the node among its ranks."
 
 
 @judges("07.23")
 def batch_script(path):
-    return batch_scripts.judge(path, trains="ResNet50_horovod.py", nodes=(3, 64))
+    yield from batch_scripts.judge(path, trains="ResNet50_horovod.py", nodes=(3, 64))

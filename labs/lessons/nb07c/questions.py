@@ -10,7 +10,7 @@ from labs.checks.judging import judges
 from labs.checks.reading import near
 from labs.lessons.nb07c import playing
 
-LINE = 2.0, 1.0  # slope and intercept of the line on which the points of each script lie, but for noise
+LINE = 2.0, 1.0  # slope and intercept of the line near which the points of each script lie
 KINDS = ("allreduce", "allgather", "broadcast")
 
 
@@ -18,16 +18,16 @@ KINDS = ("allreduce", "allgather", "broadcast")
 class Place:
     """Where a job stands still, by the line numbers of the script as students get it (tests/lessons/test_stuck.py).
 
-    who, at, kind: the rank that is asked for, its lines, and the collective that is waited in
+    who, at, kind: the rank that is asked for, its lines, and the collective in which it waits
     other: lines of the other rank; stack: lines above and below the right one in the same stack
     """
 
     script: str
     who: int
-    at: tuple
+    at: tuple[int, ...]
     kind: str
-    other: tuple
-    stack: tuple
+    other: tuple[int, ...]
+    stack: tuple[int, ...]
 
 
 PLACES = {
@@ -43,12 +43,12 @@ def seen(id, rank, line, collective):
     place, collective = PLACES[id], _kind(collective)
     yield (
         collective not in KINDS,
-        f"{collective!r:.40} is no collective of these scripts. Give its name as a string, such as {KINDS[2]!r}.",
+        f"{collective!r:.40} is not a collective of these scripts. Give its name as a string, such as {KINDS[2]!r}.",
     )
     yield isinstance(line, str), "Give one number for the line: the one in the function that the question names."
     yield line in place.at and rank != place.who, "That is the line. But which rank is there? It is above its stack."
-    yield line in place.other, f"At line {line} is the other one of the two ranks. Compare the two stacks."
-    within = f"Line {line} is in this stack, but in another function than the question asks for. Follow the stack."
+    yield line in place.other, f"The other rank was at line {line}. Compare the two stacks."
+    within = f"Line {line} is in this stack, but in a different function from the one asked for. Follow the stack."
     yield line in place.stack, within
     yield line not in place.at, f"No rank was at line {line} when the job stood still. Read the stacks once more."
     yield collective != place.kind, "Rank and line are right. Which collective does `labs why` name there?"
@@ -68,7 +68,7 @@ def same(played):
     for rank, each in enumerate(others, 1):
         differs = np.shape(each) != np.shape(first) or not np.allclose(each, first)
         found = f"rank 0 ends with {_shown(first)} and rank {rank} with {_shown(each)}"
-        yield differs, f"The job comes to its end, but {found}. Do the ranks exchange all that they need, in one order?"
+        yield differs, f"The job comes to its end, but {found}. Do they exchange all that they need, in the same order?"
 
 
 def a_line(played):
@@ -93,7 +93,7 @@ def reports_loss_mended(path):
     yield from same(played)
     yield from a_line(played)
     losses = played.numbers("losses")
-    yield not losses, "The job no longer hangs, but nobody reports the losses of all ranks."
+    yield not losses, "The job no longer hangs, but no printed line shows the losses of all ranks."
     yield len(losses[0]) < playing.RANKS, "What is reported now is the loss of one rank. Where are those of the others?"
     count = len(losses)
     yield count != 6, f"The losses are reported {count} times: one rank should do that after every 10th of 60 steps."
@@ -110,7 +110,11 @@ def keeps_best_mended(path):
     yield from same(played)
     yield from a_line(played)
     tests = played.kinds.count("allgather") + max(0, played.kinds.count("allreduce") - 60)
-    yield tests < 6, "The job no longer hangs, but the line is no longer tested on the points of all ranks."
+    yield (
+        tests < 6,
+        f"The job no longer hangs, but the ranks exchange {tests} times outside of the steps. Is the line still tested "
+        "6 times on the points of all ranks?",
+    )
     yield tests > 6, f"The line is now tested {tests} times, and each test costs time. When is it to be tested?"
 
 
@@ -171,7 +175,8 @@ def prepares_once(rank, line, collective):
 def prepares_once_mended(path):
     with mock.patch.object(np, "save", wraps=np.save) as saved:
         played = yield from playing.play(path)
-    yield saved.call_count > 1, f"Now {saved.call_count} ranks write the same file, and read it while it is written."
+    count = saved.call_count
+    yield count > 1, f"`np.save` is called {count} times: while one rank writes the file again, another may read half."
     yield from same(played)
     found = np.ravel(played.returned[0])
     unscaled = len(found) == 2 and found[1] > 5
@@ -195,7 +200,7 @@ def smallest_first_mended(path):
     yield from same(played)
     yield from a_line(played)
     gathers = played.kinds.count("allgather")
-    yield gathers == 0, "The job no longer hangs, but the far points of all ranks are no longer collected."
+    yield gathers == 0, "The job no longer hangs, but there is no `allgather`. How do all ranks get all the far points?"
 
 
 @judges("07.46")

@@ -20,15 +20,23 @@ def ratios(operations, gradient, small, large):
         all(map(close, got, wanted[::-1])),
         "The two numbers are swapped: the multiply-adds come first, then the bytes.",
     )
-    if all(near(a, 1 / b) for a, b in zip(got, wanted, strict=True)):
-        return "Upside down: how many times as many does the larger network have?"
-    if near(gradient, large.tensors / small.tensors):
-        return "The second number is the ratio of the numbers of tensors. How many bytes do they take up in total?"
-    if near(gradient, large.activation_bytes / small.activation_bytes):
-        return "The second number is the ratio of the activations, which are never exchanged. Use the gradient."
-    if not close(operations, wanted[0]):
-        return "The first ratio is wrong: divide the multiply-adds of the larger network by those of the smaller one."
-    return "The second ratio is wrong: divide the bytes of the larger gradient by those of the smaller one."
+    yield (
+        all(near(a, 1 / b) for a, b in zip(got, wanted, strict=True)),
+        "Upside down: how many times as many does the larger network have?",
+    )
+    yield (
+        near(gradient, large.tensors / small.tensors),
+        "The second number is the ratio of the numbers of tensors. How many bytes do they take up in total?",
+    )
+    yield (
+        near(gradient, large.activation_bytes / small.activation_bytes),
+        "The second number is the ratio of the activations, which are never exchanged. Use the gradient.",
+    )
+    yield (
+        not close(operations, wanted[0]),
+        "The first ratio is wrong: divide the multiply-adds of the larger network by those of the smaller one.",
+    )
+    yield True, "The second ratio is wrong: divide the bytes of the larger gradient by those of the smaller one."
 
 
 @judges("08.4")
@@ -40,9 +48,11 @@ def bytes_per_operation(function):
     yield near(on_8, 120), "This does not depend on the batch size. How many images does a worker process in a step?"
     yield near(on_16, 120 * 16), "The gradient does not grow with the batch size. Only the computation does."
     yield near(on_8, 8 / 120), "Upside down: this is the number of multiply-adds for each byte."
-    if near(on_8, 2 * 15) or near(on_8, 15 / 3):
-        return "This is off by a constant factor: count only the forward pass, and each byte of the gradient once."
-    return "Divide the bytes of the gradient by the multiply-adds of all images in the batch."
+    yield (
+        near(on_8, 2 * 15) or near(on_8, 15 / 3),
+        "This is off by a constant factor: count only the forward pass, and each byte of the gradient once.",
+    )
+    yield True, "Divide the bytes of the gradient by the multiply-adds of all images in the batch."
 
 
 @judges("T7")
@@ -52,23 +62,25 @@ def script(path):
 
 @judges("08.9")
 def batch_ratio(low, high, first, second):
-    if not all(result[key] for result in (first, second) for key in ("largest", "fails")):
-        return "One search did not find both a batch that fits and one that does not: change its memory or its limit."
+    yield (
+        not all(result[key] for result in (first, second) for key in ("largest", "fails")),
+        "One search did not find both a batch that fits and one that does not: change its memory or its limit.",
+    )
     fits, fails = ([result[key] for result in (first, second)] for key in ("largest", "fails"))
     yield near(low, fits[0] / fails[1]) and near(high, fails[0] / fits[1]), None
     yield (
         near(low, high),
         "The two bounds are equal. Each limit lies between what fits and what does not: which ratios are possible?",
     )
+    yield low > high, "The lower bound is above the upper one: which of the two limits must be small for a small ratio?"
     yield (
-        low > high,
-        "The lower bound is above the upper one: which of the two limits must be small for a small ratio?",
+        near(low, fits[1] / fails[0]) and near(high, fails[1] / fits[0]),
+        "Upside down: divide the first network's limit by the second one's.",
     )
-    if near(low, fits[1] / fails[0]) and near(high, fails[1] / fits[0]):
-        return "Upside down: divide the first network's limit by the second one's."
-    return (
+    yield (
+        True,
         "For the lower bound, divide the lowest possible limit of the first network by the highest possible one of "
-        "the second. For the upper bound, it is the other way round."
+        "the second. For the upper bound, it is the other way round.",
     )
 
 
@@ -94,12 +106,19 @@ def step_by_hand(seconds, small_steps, alone, small, large):
         is_(alone / 2),
         "This is half the step time. But each worker still processes as many images as before (weak scaling).",
     )
-    if is_(alone * two / one):
-        return "Here, the extra time grows with the computation. Assume that it grows with the bytes."
+    yield (
+        is_(alone * two / one),
+        "Here, the extra time grows with the computation. Assume that it grows with the bytes.",
+    )
     yield is_(added * bytes_), "This is only the extra time. Add it to the step time on one worker."
-    if is_(alone + two * bytes_):
-        return "You scaled ResNet50V2's whole step. Only the time that 2 workers add is spent on exchange and waiting."
-    return "The step has two parts: the time on one worker, and what the second one adds. Which of the two do you know?"
+    yield (
+        is_(alone + two * bytes_),
+        "You scaled ResNet50V2's whole step. Only the time that 2 workers add is spent on exchange and waiting.",
+    )
+    yield (
+        True,
+        "The step has two parts: the time on one worker, and what the second one adds. Which of the two do you know?",
+    )
 
 
 @judges("08.11")
@@ -120,4 +139,4 @@ def own_study(rows, lacks=""):
 
 @judges("08.13")
 def batch_script(path):
-    return batch_scripts.judge(path, trains="ResNet152V2.py")
+    yield from batch_scripts.judge(path, trains="ResNet152V2.py")

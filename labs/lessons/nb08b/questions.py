@@ -18,8 +18,10 @@ def plots(figure, rows):
     yield from reading.no_plots(figure)
     legends = [text.get_text() for axis in figure.axes for text in (axis.get_legend() or figure).findobj(Text)]
     names = sorted({row["model"] for row in rows})
-    if not all(any(name in text for text in legends) for name in names):
-        return "No legend names both networks, so a reader cannot tell one curve from the other."
+    yield (
+        not all(any(name in text for text in legends) for name in names),
+        "No legend names both networks, so a reader cannot tell one curve from the other.",
+    )
     for name in names:
         yield from reading.no_curve(figure, [row for row in rows if row["model"] == name], name)
 
@@ -32,9 +34,11 @@ def epoch_ratio(ratio, rows):
     yield near(ratio, small / large), "Upside down: divide the longer epoch by the shorter one."
     yield near(ratio, large - small), "This is a difference in seconds. How many *times* as long is it?"
     two = seconds.get(("ResNet152V2", 2))
-    if two and (near(ratio, two / small) or near(ratio, large / two)):
-        return "This ratio includes a run on 2 workers: compare the two networks on one worker."
-    return "Divide the epoch seconds of ResNet152V2 on 1 worker by those of ResNet50V2 on 1 worker."
+    yield (
+        two and (near(ratio, two / small) or near(ratio, large / two)),
+        "This ratio includes a run on 2 workers: compare the two networks on one worker.",
+    )
+    yield True, "Divide the epoch seconds of ResNet152V2 on 1 worker by those of ResNet50V2 on 1 worker."
 
 
 TIMES = ([8.0, 9.1, 8.1, 8.4], [4.4, 5.2, 4.3, 4.7], [13.0, 16.3, 12.9, 14.1, 13.5], [7.4, 9.1, 7.5, 7.8, 7.7])
@@ -58,13 +62,19 @@ def contrast(function):
     yield sums((l1 - s1) - (s2 - l2)), "The signs are mixed up: first write out the formula with its four terms."
     yield sums(math.exp(right)), "This is the ratio itself. Give its logarithm."
     means = [math.log(fmean(times)) for times in TIMES]
-    if sums((means[2] - means[3]) - (means[0] - means[1])):
-        return "You took logarithms of mean times. Take the logarithm in each round first, then their mean."
+    yield (
+        sums((means[2] - means[3]) - (means[0] - means[1])),
+        "You took logarithms of mean times. Take the logarithm in each round first, then their mean.",
+    )
     ratios = [fmean(a / b for a, b in zip(*TIMES[k : k + 2], strict=True)) for k in (0, 2)]
-    if sums(math.log(ratios[1] / ratios[0])):
-        return "You took the logarithm of mean ratios. Take the logarithm in each round first, then their mean."
-    if not sums(right):
-        return "The first number is not the difference in the formula. Take the mean of the logarithms of the ratios."
+    yield (
+        sums(math.log(ratios[1] / ratios[0])),
+        "You took the logarithm of mean ratios. Take the logarithm in each round first, then their mean.",
+    )
+    yield (
+        not sums(right),
+        "The first number is not the difference in the formula. Take the mean of the logarithms of the ratios.",
+    )
     ratios = [[a - b for a, b in zip(*logs[k : k + 2], strict=True)] for k in (0, 2)]
     squares = list(map(variance, ratios))
     parts = [square / len(v) for square, v in zip(squares, ratios, strict=True)]
@@ -76,25 +86,31 @@ def contrast(function):
     yield errs(wanted), None
     equal = [times[:4] for times in TIMES]
     parts_4 = [variance([math.log(a / b) for a, b in zip(*equal[k : k + 2], strict=True)]) / 4 for k in (0, 2)]
-    if near(list(function(*equal))[1], math.sqrt(sum(parts_4)), relative=2e-3):
-        return (
-            "The standard error was tested twice. With 4 rounds of each network it is right; with 4 rounds of the "
-            "smaller network and 5 of the larger one it is not."
-        )
+    yield (
+        near(list(function(*equal))[1], math.sqrt(sum(parts_4)), relative=2e-3),
+        "The standard error was tested twice. With 4 rounds of each network it is right; with 4 rounds of the "
+        "smaller network and 5 of the larger one it is not.",
+    )
     yield errs(wanted**2), "This is the variance of the difference. The standard error is its square root."
-    if errs(math.sqrt(sum(squares))):
-        return "The variance of a mean of n values is smaller than that of one value: divide by n."
+    yield (
+        errs(math.sqrt(sum(squares))),
+        "The variance of a mean of n values is smaller than that of one value: divide by n.",
+    )
     yield errs(sum(map(math.sqrt, parts))), "You added standard errors. For independent means, the *variances* add up."
-    if errs(math.sqrt(abs(parts[0] - parts[1]))):
-        return "You subtracted variances. A difference is as uncertain as a sum."
-    if errs(math.sqrt(sum(variance(values) / len(values) for values in logs))):
-        return (
-            "These are the variances of all four lists of times. They include whatever slowed down a whole round. Take "
-            "the logarithm of the ratio within each round first, then its variance."
-        )
-    if abs(error - wanted * math.sqrt(3 / 4)) < 0.05 * wanted:
-        return "Close: `variance` divides by n - 1, `pvariance` by n. The rounds are a sample."
-    return "The second number is not the standard error. Divide each variance by its n, add them up, and take the root."
+    yield errs(math.sqrt(abs(parts[0] - parts[1]))), "You subtracted variances. A difference is as uncertain as a sum."
+    yield (
+        errs(math.sqrt(sum(variance(values) / len(values) for values in logs))),
+        "These are the variances of all four lists of times. They include whatever slowed down a whole round. Take "
+        "the logarithm of the ratio within each round first, then its variance.",
+    )
+    yield (
+        abs(error - wanted * math.sqrt(3 / 4)) < 0.05 * wanted,
+        "Close: `variance` divides by n - 1, `pvariance` by n. The rounds are a sample.",
+    )
+    yield (
+        True,
+        "The second number is not the standard error. Divide each variance by its n, add them up, and take the root.",
+    )
 
 
 @judges("08.17")
@@ -116,28 +132,32 @@ def answer(function):
     for value in told.values():
         yield value not in words, f"{value!r} is not one of the three answers. Spell it as in the text."
     yield told == cases, None
-    if all(told[case] == "yes" for case in cases if case[1] < 1) and all(
-        told[case] == "no" for case in cases if case[0] < 1 < case[1]
-    ):
-        return (
-            "An interval that contains 1 does not prove that there is no difference: it may contain large ones as well."
-        )
+    yield (
+        all(told[case] == "yes" for case in cases if case[1] < 1)
+        and all(told[case] == "no" for case in cases if case[0] < 1 < case[1]),
+        "An interval that contains 1 does not prove that there is no difference: it may contain large ones as well.",
+    )
     yield "no" not in told.values(), "Some intervals are narrow enough to say that there is no difference that matters."
     yield (
         told[1.005, 1.02, 0.05] != "yes",
         "The interval from 1.005 to 1.02 does not contain 1, so the difference is real, though it is small.",
     )
     yield told[0.80, 0.97, 0.05] != "yes", "A ratio can be below 1, too: then the whole interval lies below 1."
-    if told[0.97, 1.03, 0.01] == "no" or told[0.90, 1.08, 0.2] != "no":
-        return "Your function does not use `matters`, which says how small a difference must be for it not to matter."
-    if told[0.90, 1.02, 0.05] == "no" or told[0.98, 1.10, 0.05] == "no":
-        return 'For a "no", *both* ends must lie within the range of differences that do not matter.'
+    yield (
+        told[0.97, 1.03, 0.01] == "no" or told[0.90, 1.08, 0.2] != "no",
+        "Your function does not use `matters`, which says how small a difference must be for it not to matter.",
+    )
+    yield (
+        told[0.90, 1.02, 0.05] == "no" or told[0.98, 1.10, 0.05] == "no",
+        'For a "no", *both* ends must lie within the range of differences that do not matter.',
+    )
     if [case for case in cases if told[case] != cases[case]] == [(0.81, 1.10, 0.2)]:
         said = told[0.81, 1.10, 0.2]
-        return (
-            f'For low = 0.81, high = 1.10, matters = 0.2 you return "{said}". Compare your lower bound with the text.'
+        yield (
+            True,
+            f'For low = 0.81, high = 1.10, matters = 0.2 you return "{said}". Compare your lower bound with the text.',
         )
-    return "Go through the three sentences in order, and check both ends of the interval."
+    yield True, "Go through the three sentences in order, and check both ends of the interval."
 
 
 @judges("08.12")
@@ -160,4 +180,4 @@ def carried_over(expected, mirrored, horovod):
     exactly = any(near(expected, value, relative=1e-9) for value in wrong.values())
     yield near(expected, right, relative=1e-9) or (close(expected, right) and not exactly), None
     yield from ((near(expected, value), hint) for hint, value in wrong.items())
-    return "Two of the three efficiencies give the multiple that stays the same. Multiply the third one by it."
+    yield True, "Two of the three efficiencies give the multiple that stays the same. Multiply the third one by it."

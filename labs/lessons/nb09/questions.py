@@ -21,7 +21,7 @@ def times_as_long(ratio):
     )
     yield near(ratio, 8, 0.06), "This is what the text says. Divide the two times yourself."
     yield near(ratio, 4, 0.01), "This is the number of processes. Divide the two times."
-    return "Divide the time that four processes take by the time that one takes."
+    yield True, "Divide the time that four processes take by the time that one takes."
 
 
 @judges("09.3")
@@ -37,14 +37,18 @@ def speedup(function):
 
     yield are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k + e)), None
     yield are(lambda s, c, e, k: (s + 32 * c) / (s + 32 // k * c + e)), CUT
-    if any(are(lambda s, c, e, k: (s + 32 * c) / (s + whole(32 / k) * c + e)) for whole in (round, math.ceil)):  # noqa: B023
-        return "This is right if the images divide evenly. With 3 or 5 ranks you round the share: keep the fraction."
+    yield (
+        any(are(lambda s, c, e, k: (s + 32 * c) / (s + whole(32 / k) * c + e)) for whole in (round, math.ceil)),  # noqa: B023
+        "This is right if the images divide evenly. With 3 or 5 ranks you round the share: keep the fraction.",
+    )
     yield (
         are(lambda s, c, e, k: (s + 32 * c / k + e) / (s + 32 * c)),
         "This is upside down: a faster step must give more than 1.",
     )
-    if are(lambda s, c, e, k: (s + 32 * c) / ((s + 32 * c) / k + e)):
-        return "Here the ranks divide the start of operations. But each rank has to start all of its operations."
+    yield (
+        are(lambda s, c, e, k: (s + 32 * c) / ((s + 32 * c) / k + e)),
+        "Here the ranks divide the start of operations. But each rank has to start all of its operations.",
+    )
     yield (
         are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k)),
         "The exchange is missing. Every rank has to wait for it.",
@@ -53,24 +57,37 @@ def speedup(function):
         are(lambda s, c, e, k: 32 * c / (32 * c / k + e)),
         "The start of operations is missing. It is part of both steps.",
     )
-    if are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c + e)):
-        return "Here each rank computes all 32 images. How many does each one get if the global batch is fixed?"
-    if are(lambda s, c, e, k: k * (s + 32 * c) / (s + 32 * c + e)):
-        return (
-            "Here the ranks divide the whole step, including the start and the exchange, or the batch grows with the "
-            "number of ranks."
-        )
-    if are(lambda s, c, e, k: (s + 32 * k * c) / (s + 32 * c + e)):
-        return "This holds for a batch that grows with the ranks. Here all the ranks together have 32 images."
-    if are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k + e / k)):
-        return "Here the exchange is divided by the number of ranks. Does it get shorter when there are more of them?"
+    yield (
+        are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c + e)),
+        "Here each rank computes all 32 images. How many does each one get if the global batch is fixed?",
+    )
+    yield (
+        are(lambda s, c, e, k: k * (s + 32 * c) / (s + 32 * c + e)),
+        "Here the ranks divide the whole step, including the start and the exchange, or the batch grows with the "
+        "number of ranks.",
+    )
+    yield (
+        are(lambda s, c, e, k: (s + 32 * k * c) / (s + 32 * c + e)),
+        "This holds for a batch that grows with the ranks. Here all the ranks together have 32 images.",
+    )
+    yield (
+        are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k + e / k)),
+        "Here the exchange is divided by the number of ranks. Does it get shorter when there are more of them?",
+    )
     yield are(lambda s, c, e, k: (s + c) / (s + c / k + e)), "`per_image` is for one image, and a step has 32 of them."
-    if are(lambda s, c, e, k: (s + 32 * c + e) / (s + 32 * c / k + e)):
-        return "Here the exchange is part of both steps. With which other rank would a single rank exchange anything?"
-    if any(are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k + e * n(k))) for n in (lambda k: k, lambda k: k - 1)):  # noqa: B023
-        return "`exchange` already contains everything that the exchange adds to a step. You count it several times."
-    if are(lambda s, c, e, k: (s + 32 * c) / (32 * c / k + e)) or are(lambda s, c, e, k: 32 * c / (s + 32 * c / k + e)):
-        return "Here the start of operations is in only one of the two steps. It is part of both."
+    yield (
+        are(lambda s, c, e, k: (s + 32 * c + e) / (s + 32 * c / k + e)),
+        "Here the exchange is part of both steps. With which other rank would a single rank exchange anything?",
+    )
+    yield (
+        any(are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k + e * n(k))) for n in (lambda k: k, lambda k: k - 1)),  # noqa: B023
+        "`exchange` already contains everything that the exchange adds to a step. You count it several times.",
+    )
+    yield (
+        are(lambda s, c, e, k: (s + 32 * c) / (32 * c / k + e))
+        or are(lambda s, c, e, k: 32 * c / (s + 32 * c / k + e)),
+        "Here the start of operations is in only one of the two steps. It is part of both.",
+    )
     yield (
         are(lambda s, c, e, k: s + 32 * c - (s + 32 * c / k + e)),
         "This is a difference in time. A speedup is a ratio.",
@@ -87,9 +104,10 @@ def speedup(function):
         are(lambda s, c, e, k: s + 32 * c / (s + 32 * c / k + e)),
         "Only the computing is divided by the step of several ranks. Put the whole step of one rank in brackets.",
     )
-    return (
+    yield (
+        True,
         "Divide the step time of one rank by that of several. What does each consist of: start, computing for how "
-        "many images, exchange?"
+        "many images, exchange?",
     )
 
 
@@ -141,8 +159,10 @@ def local_sgd(path):
     says, line = str((facts["error"] or {}).get("says")), (facts["error"] or {}).get("line")
     for words, hint in _OF_THE_TAPE.items():
         yield words in says, f"{facts['where']}, line {line}: {hint}"
-    if "local_sgd" in says and not line:
-        return "The script no longer has a function `local_sgd`. Keep its name and its arguments."
+    yield (
+        "local_sgd" in says and not line,
+        "The script no longer has a function `local_sgd`. Keep its name and its arguments.",
+    )
     yield from scripts.stops(facts, facts["where"])
     cases = facts["cases"]
     yield any(case["moved_frozen"] for case in cases), "A layer that must not be trained has changed."
@@ -153,17 +173,17 @@ def local_sgd(path):
             "The weights are right, but you read all the batches before the first step. Read a batch, take its step, "
             "then read the next one: the script measures the time from one batch to the next.",
         )
-        return None
+    yield not wrong, None
     for mistake, hint in _LIKE.items():
-        if all(mistake in case["like"] for case in wrong):
-            return hint
+        yield all(mistake in case["like"] for case in wrong), hint
     first = wrong[0]
     momentum = f" and momentum {first['momentum']}" if first["momentum"] else ""
     after = "are equal" if first["equal"] else "differ"
-    return (
+    yield (
+        True,
         f"With k = {first['k']}{momentum}, the weights are not those of local SGD; the two ranks' weights {after} "
         "after the last step. A step computes the gradient of this rank's batch and makes an update. Take the mean "
-        "after every k-th step."
+        "after every k-th step.",
     )
 
 
@@ -174,10 +194,10 @@ def exchanges(count, size, parameters):
         yield float(count) == 512, "This is right for k = 1. How many times do 128 steps fit into 512?"
         yield float(count) == 128, "This is k, the number of steps from one exchange to the next."
         yield float(count) == 384, "This is 512 - 128. But there is an exchange after every 128th step."
-        return "There is an exchange after every k-th of 512 steps. How many is that?"
+        yield True, "There is an exchange after every k-th of 512 steps. How many is that?"
     yield close(size, 4 * whole), None
     yield close(size, whole), "These are the bytes of one exchange. How many are there?"
     yield close(size, 4 * parameters / 4), "This is the number of weights. How many bytes does each one take up?"
     yield close(size, 512 * whole), "This is right for k = 1, with an exchange after each of the 512 steps."
     yield any(close(size, 4 * whole / unit) for unit in (1e6, 2**20)), "Give the number in bytes, not in megabytes."
-    return "The number of exchanges is right. Each one contains all the weights, and a float32 takes up 4 bytes."
+    yield True, "The number of exchanges is right. Each one contains all the weights, and a float32 takes up 4 bytes."

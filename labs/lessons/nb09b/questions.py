@@ -11,6 +11,7 @@ from labs.checks import student_code
 from labs.checks.judging import judges
 from labs.checks.reading import PER_CENT, called, near
 from labs.lessons.asked import told
+from labs.printed import an
 from labs.results import intervals
 
 
@@ -25,7 +26,7 @@ def updates(function):
     yield are(lambda n, b, e: n // b * e), None
     yield are(lambda n, b, e: n // b), "This is the number of updates in one epoch."
     yield are(lambda n, b, e: n * e), "This is the number of images in all epochs. How many of them are in one update?"
-    yield (are(lambda n, b, e: -(-n // b) * e), "This counts a last batch that is not full. Here it must be left out.")
+    yield are(lambda n, b, e: -(-n // b) * e), "This counts a last batch that is not full. Here it must be left out."
     yield (
         are(lambda n, b, e: n * e // b),
         "At the end of *each* epoch, the images that do not fill a batch are left out.",
@@ -42,11 +43,13 @@ def updates(function):
         are(lambda n, b, e: n // b * b * e),
         "This is the number of images that are read. How many updates are made with them?",
     )
-    if are(lambda n, b, e: n // (b * e)):
-        return "Here you divide by the number of epochs. Does a longer run make fewer updates?"
+    yield (
+        are(lambda n, b, e: n // (b * e)),
+        "Here you divide by the number of epochs. Does a longer run make fewer updates?",
+    )
     yield are(lambda n, b, e: n * e / b), "An update takes a whole batch. This gives fractions of updates."
     yield are(lambda n, b, e: b // n * e), "This is upside down: divide the images of an epoch by those of a batch."
-    return "Multiply the number of whole batches in an epoch by the number of epochs."
+    yield True, "Multiply the number of whole batches in an epoch by the number of epochs."
 
 
 @judges("09.14")
@@ -71,8 +74,10 @@ def fit(function):
     )
     yield are(lambda least, size: (least, 1 / size)), "The second number is upside down. How many images is it?"
     yield are(lambda least, size: (least, -size)), "The second number has the wrong sign."
-    if are(lambda least, size: (least * size, 1 / size)) or are(lambda least, size: (least * size, least)):
-        return "The first number is the slope against 1 / B. Does your fit return the slope or the value at 0 first?"
+    yield (
+        are(lambda least, size: (least * size, 1 / size)) or are(lambda least, size: (least * size, least)),
+        "The first number is the slope against 1 / B. Does your fit return the slope or the value at 0 first?",
+    )
     if not are(lambda least, size: (least, size)):
         for degree, weights in ((1, np.ones_like), (-1, np.ones_like), (1, np.reciprocal), (-1, np.reciprocal)):
             lines = [np.polyfit(batches, steps, 1, w=weights(np.array(steps)))[::degree] for steps in asked]
@@ -82,17 +87,17 @@ def fit(function):
             yield straight, "You plot S against B. Against which quantity is S a straight line?"
         powers = [np.polyfit(np.log(batches), np.log(steps), 1) for steps in asked]
         power = np.allclose([value[0] for value in given], [np.exp(v[1]) for v in powers], rtol=1e-3)
-        yield (
-            power,
-            "This fits a power of B, which is a straight line in logarithms. Such a curve has no lower limit.",
-        )
+        yield power, "This fits a power of B, which is a straight line in logarithms. Such a curve has no lower limit."
         smallest = np.allclose([value[0] for value in given], [min(steps) for steps in asked], rtol=1e-3)
         yield (
             smallest,
             "The first number is the smallest measured number of steps. S_min is below it: what is the value of your "
             "line at 1 / B = 0?",
         )
-        return "For numbers of steps exactly on such a curve, your function does not return the curve's parameters."
+        yield (
+            True,
+            "For numbers of steps exactly on such a curve, your function does not return the curve's parameters.",
+        )
     exact = np.array(asked[0])
     influence = []  # of 1 % more steps at each batch, as shares of S_min and of B_crit
     for place in range(len(batches)):
@@ -132,9 +137,10 @@ def fit(function):
         "This is right for exact numbers of steps, but small numbers count too much. Do not square `w`: `np.polyfit` "
         "multiplies each deviation by it.",
     )
-    return (
+    yield (
+        True,
         "This is right for exact numbers of steps, but your weights are not those in the text: 1 % more steps at one "
-        "batch size does not change your parameters by as much."
+        "batch size does not change your parameters by as much.",
     )
 
 
@@ -146,7 +152,10 @@ def at_critical(steps, examples):
     yield got[0] != 2, "Put B = B_crit into S = S_min (1 + B_crit / B). What is the value in brackets?"
     yield got[1] == 1, "The first number is right. Only the smallest batches need so few images."
     yield got[1] == 4, "The first number is right. The images are S x B = S_min (B + B_crit). Where are they fewest?"
-    return "The first number is right. The images are S x B: divide their number at B_crit by that where B is near 0."
+    yield (
+        True,
+        "The first number is right. The images are S x B: divide their number at B_crit by that where B is near 0.",
+    )
 
 
 @judges("09.17")
@@ -165,7 +174,8 @@ def noise_scale(function):
         return (s - m) / (1 / b - 1 / (b * k))
 
     if are(lambda *a: trace(*a) / signal(*a)):
-        return _of_windows(function, lambda *a: trace(*a) / signal(*a))
+        yield from _of_windows(function, lambda *a: trace(*a) / signal(*a))
+        yield True, None
     wanted = [trace(*arguments) / signal(*arguments) for arguments in asked]
     rounded = all(number.is_integer() and abs(number - other) < 1 for number, other in zip(got, wanted, strict=True))
     yield rounded, "Only the rounding is wrong: leave the number as it is."
@@ -174,26 +184,36 @@ def noise_scale(function):
         are(lambda *a: signal(*a) / trace(*a)),
         "This is upside down: divide the noise by the signal, which gives a number of images.",
     )
-    if are(lambda s, m, b, k: trace(s, m, b, k) / m):
-        return (
-            "The square of the *mean* gradient still contains the noise of b K images: use both equations to remove it."
-        )
-    if are(lambda s, m, b, k: trace(s, m, b, k) / s):
-        return "The squares of the local gradients contain the noise of b images: remove it with the two equations."
+    yield (
+        are(lambda s, m, b, k: trace(s, m, b, k) / m),
+        "The square of the *mean* gradient still contains the noise of b K images: use both equations to remove it.",
+    )
+    yield (
+        are(lambda s, m, b, k: trace(s, m, b, k) / s),
+        "The squares of the local gradients contain the noise of b images: remove it with the two equations.",
+    )
     yield are(trace), "This is the noise alone. Divide it by the square of the true gradient."
     yield are(signal), "This is the signal alone, the square of the true gradient. Divide the noise by it."
-    if are(lambda s, m, b, k: (s - m) / (1 - 1 / k) / signal(s, m, b, k)):
-        return "This is the noise of a batch of b images. The noise of one image is b times as large."
-    if are(lambda s, m, b, k: (s - m) / (1 / b - 1 / k) / ((k * m - b * s) / (k - b)) if k != b else np.nan):
-        return "The larger batch is not K: all workers together have b K images."
+    yield (
+        are(lambda s, m, b, k: (s - m) / (1 - 1 / k) / signal(s, m, b, k)),
+        "This is the noise of a batch of b images. The noise of one image is b times as large.",
+    )
+    yield (
+        are(lambda s, m, b, k: (s - m) / (1 / b - 1 / k) / ((k * m - b * s) / (k - b)) if k != b else np.nan),
+        "The larger batch is not K: all workers together have b K images.",
+    )
     yield (
         are(lambda s, m, b, k: (s - m) / signal(s, m, b, k)),
         "The difference of the squares is not yet the noise of one image. How much of this noise does each contain?",
     )
-    if are(lambda s, m, b, k: (s - m) / (1 / b - 1 / k) / signal(s, m, b, k) if k != b else np.nan):
-        return "The larger batch is not K: all workers together have b K images."
-    if any(are(lambda s, m, b, k: n(b, k) * (s - m) / m) for n in (lambda b, k: b, lambda b, k: 1)):  # noqa: B023
-        return "This assumes that the mean gradient has no noise. It has the noise of b K images: use both equations."
+    yield (
+        are(lambda s, m, b, k: (s - m) / (1 / b - 1 / k) / signal(s, m, b, k) if k != b else np.nan),
+        "The larger batch is not K: all workers together have b K images.",
+    )
+    yield (
+        any(are(lambda s, m, b, k: n(b, k) * (s - m) / m) for n in (lambda b, k: b, lambda b, k: 1)),  # noqa: B023
+        "This assumes that the mean gradient has no noise. It has the noise of b K images: use both equations.",
+    )
     yield (
         are(lambda *a: np.sqrt(trace(*a) / signal(*a))),
         "This is the square root. The formula already contains squares.",
@@ -202,23 +222,25 @@ def noise_scale(function):
         are(lambda s, m, b, k: s / m),
         "The ratio of the two squares is not a number of images. Solve the two equations.",
     )
-    return (
+    yield (
+        True,
         "Write down both equations. Subtract one from the other to get the noise, then put it into one of them to get "
-        "the signal."
+        "the signal.",
     )
 
 
 def _of_windows(function, right):
-    """Hint for a function that is right for numbers and not for the arrays that the notebook gives it; else None."""
+    """Case of a function that is right for numbers, but not for the arrays that the notebook gives it."""
     rows = np.array([2.5, 4.0, 9.0]), np.array([1.5, 3.0, 6.0])
     with student_code.tried("arrays with one number for each of 3 windows of steps, as the cell below passes them"):
         found = np.asarray(function(*rows, 4, 2), float)
-    if found.shape != (3,) or not np.allclose(found, right(*rows, 4, 2), rtol=1e-4):
-        return "This is right for numbers but not for arrays. The cell below passes an array, a number for each window."
-    return None
+    yield (
+        found.shape != (3,) or not np.allclose(found, right(*rows, 4, 2), rtol=1e-4),
+        "This is right for numbers but not for arrays. The cell below passes an array, a number for each window.",
+    )
 
 
-IDLE = 4  # looks at a job that runs while a core is idle: as many as two rounds of a search make that starts the next
+IDLE = 4  # a search may look at a job so often while a core is idle: in two rounds, it has started the next one
 
 
 class _Job:
@@ -254,7 +276,7 @@ class _Job:
     def wait(self, timeout=None, show=True):
         time.sleep(0.05)  # time for other threads, if the search has some, to start theirs
         if threading.current_thread() is not self._log["thread"]:
-            with self._log["begun"]:  # more time on a busy machine, until it has passed once without a start
+            with self._log["begun"]:  # on a busy machine they need longer; after one wait in vain, do not wait again
                 came = self._log["begun"].wait_for(lambda: self._log["most"] >= self._log["wanted"], self._log["wait"])
                 self._log["wait"] = self._log["wait"] if came else 0
         going = sum(job.end > self._log["clock"] for job in self._log["jobs"])
@@ -283,11 +305,11 @@ def search(function):
         asked = f"With {len(rates)} rates, {at_a_time} at a time,"
         started = [job.rate for job in log["jobs"]]
         yield not started, f"{asked} no run is started: `start(rate)` starts one."
-        several = [rate for rate in started if np.ndim(rate)]
-        yield several, f"{asked} `start` gets {several and several[0]}: it takes one rate and starts one run."
+        for rate in started:
+            yield np.ndim(rate), f"{asked} `start` gets {rate}: it takes one rate and starts one run."
         yield len(started) > len(rates), f"{asked} you start {len(started)} runs: one for each rate is enough."
-        missing = [rate for rate in rates if rate not in started]
-        yield missing, f"{asked} you never try rate {missing and missing[0]}."
+        for rate in rates:
+            yield rate not in started, f"{asked} you never try rate {rate}."
         all_at_once = log["most"] == len(rates) > at_a_time
         yield all_at_once, f"{asked} you start all the runs at once: they would share the cores."
         yield log["most"] > at_a_time, f"{asked} {log['most']} runs are active at the same time."
@@ -304,15 +326,10 @@ def search(function):
         jobs = list(found) if listed else []
         given = f"has {len(jobs)} jobs" if listed else f"is of type {type(found).__name__}"
         yield len(jobs) != len(rates), f"{asked} return the list of the {len(rates)} jobs: what you return {given}."
-        strange = [job for job in jobs if not isinstance(job, _Job)]
-        yield (
-            strange,
-            f"{asked} your list contains {type(strange[0]).__name__ if strange else ''}: return what `start` returned.",
-        )
-        yield (
-            tuple(job.rate for job in jobs) != rates,
-            f"{asked} the jobs are not returned in the order of the rates.",
-        )
+        for job in jobs:
+            kind = an(type(job).__name__)
+            yield not isinstance(job, _Job), f"{asked} your list contains {kind}: return what `start` returned."
+        yield tuple(job.rate for job in jobs) != rates, f"{asked} the jobs are not returned in the order of the rates."
 
 
 @judges("09.21")
@@ -325,7 +342,7 @@ def epochs(count):
     )
     yield float(count) == 40, "This is the number of runs at all the rungs. How many epochs does each of them add?"
     yield float(count) < 40, "All 27 runs take one epoch each to begin with. How many do the 9 that continue add?"
-    return "For each rung, multiply the runs that continue by the epochs up to the next rung. Add up the products."
+    yield True, "For each rung, multiply the runs that continue by the epochs up to the next rung. Add up the products."
 
 
 @judges("09.26")
@@ -338,7 +355,7 @@ def better_search(sentence, gains):
     seen = f"The interval of the mean difference extends from {low:.3f} to {high:.3f}"
     yield low <= 0 <= high, f"{seen}, so there may also be no difference at all."
     yield given == "can't tell", f"{seen}, and 0 is not in it: the spread among the seeds does not explain that."
-    return f"{seen}: on which side of 0 is that?"
+    yield True, f"{seen}: on which side of 0 is that?"
 
 
 @judges("09.24")
@@ -352,4 +369,7 @@ def waiting(share):
     )
     yield near(share, 0.01, 0.01), "This is the share for one rank. All of them wait if *any* of the 64 pauses."
     yield near(share, 0.01**64, 0.01) or float(share) == 0, "In this share of the steps, all 64 pause at once."
-    return "What is the probability that one rank does not pause? And that all 64 ranks, independently, do not pause?"
+    yield (
+        True,
+        "What is the probability that one rank does not pause? And that all 64 ranks, independently, do not pause?",
+    )

@@ -24,16 +24,21 @@ def share_of_peak(share, watched):
     yield near(share, 100 * wanted, 0.02), PER_CENT
     yield near(share, wanted / 3, 0.02), "This counts only the forward pass: how many passes does a training step take?"
     twice = "A multiply-add is two operations, and `operations_of_an_image` counts both."
-    if len(shares) > 1 and near(share, sum(shares), 0.02):
-        return "This is the sum over the ranks. Give the share of rank 0." + f" {twice}" * near(share, 2 * wanted, 0.02)
-    if any(near(share, other, 0.02) for other in shares[1:]):
-        return "This is the share of another rank. Which element of `slow` is rank 0?"
+    yield (
+        len(shares) > 1 and near(share, sum(shares), 0.02),
+        "This is the sum over the ranks. Give the share of rank 0." + f" {twice}" * near(share, 2 * wanted, 0.02),
+    )
+    yield (
+        any(near(share, other, 0.02) for other in shares[1:]),
+        "This is the share of another rank. Which element of `slow` is rank 0?",
+    )
     yield near(share, 2 * wanted, 0.02), twice
     yield near(share, rank.mean("cores"), 0.02), "This is how busy the core is. How many operations did it complete?"
-    yield (near(1 / share if share else 0, wanted, 0.02), "Turn the fraction over: divide what was done by the most.")
-    return (
+    yield near(1 / share if share else 0, wanted, 0.02), "Turn the fraction over: divide what was done by the most."
+    yield (
+        True,
         "Multiply the images per second by the operations of one image, and divide by the most operations per second: "
-        "see `slow[0]`."
+        "see `slow[0]`.",
     )
 
 
@@ -70,10 +75,10 @@ def limits(named):
         yield word not in limited.LIMITS, f"{case}: {word!r} is not one of {', '.join(sorted(limited.LIMITS))}."
     if len(set(named.values())) < len(limited.CASES):
         twice = next(word for word in named.values() if list(named.values()).count(word) > 1)
-        return f"You named {twice!r} more than once, but each of the six has a limit of its own."
+        yield True, f"You named {twice!r} more than once, but each of the six has a limit of its own."
     for case in limited.CASES:
-        if (right := limited.SETTINGS[case].limit) != named[case]:
-            return sentence(f"{case}, which you call {named[case]!r}: {HINTS[right]}")
+        right = limited.SETTINGS[case].limit
+        yield named[case] != right, sentence(f"{case}, which you call {named[case]!r}: {HINTS[right]}")
 
 
 @judges("10.5")
@@ -91,7 +96,7 @@ def convolutions(share, rows):
     yield near(share, sum(row["seconds"] for row in taken)), "These are seconds. What share of all operations is it?"
     yield any(near(share, row["share"]) for row in taken), "This is one row. Which other rows are convolutions?"
     yield near(share, 1 - wanted), "This is the share of all the other operations."
-    return "Add up the shares of all the rows with Conv2D in their name: the forward pass and the two gradients."
+    yield True, "Add up the shares of all the rows with Conv2D in their name: the forward pass and the two gradients."
 
 
 # Input pipelines: tried with files that count who reads them
@@ -111,7 +116,7 @@ class Probe:
         """(image uint8 8 x 8 x 3 of the file's number, the number)."""
         import tensorflow as tf
 
-        if tf.convert_to_tensor(file).shape.rank:  # of a data set its rank may be unknown, None
+        if tf.convert_to_tensor(file).shape.rank:  # its rank is None, unknown, in some data sets
             raise ValueError("`read` takes the name of one file, but got several.")
 
         def load(name):
@@ -152,8 +157,8 @@ def _tried(function, batch=BATCH):
             epoch = []
             if isinstance(made, tf.data.Dataset):
                 epoch = list(made.take(2 * FILES).as_numpy_iterator())
-    except tf.errors.NotFoundError:
-        yield not probe.read_in_all, "Your function never calls its argument `read`. Does it call `feeding.read`?"
+    except (tf.errors.NotFoundError, tf.errors.InvalidArgumentError):  # whichever operation of `feeding.read` is first
+        yield not probe.read_in_all, "No file was read with the argument `read`. Do you call `feeding.read` instead?"
         raise
     return probe, made, epoch
 
@@ -211,7 +216,7 @@ def parallel(function):
     probe, made, epoch = yield from _tried(function)
     yield from _not_the_batches(made, epoch)
     yield from _read_otherwise(probe)
-    yield (probe.ranks == {4}, "`small` gets whole batches. Here, still make each image small by itself.")
+    yield probe.ranks == {4}, "`small` gets whole batches. Here, still make each image small by itself."
     yield from _fixed_batch(function)
 
 
@@ -219,10 +224,7 @@ def parallel(function):
 def by_batch(function):
     probe, made, epoch = yield from _tried(function)
     yield from _not_the_batches(made, epoch)
-    yield (
-        probe.ranks == {3},
-        "`small` gets single images. It takes whole batches, too: after which stage must it come?",
-    )
+    yield probe.ranks == {3}, "`small` gets single images. It takes whole batches, too: after which stage must it come?"
     yield probe.ranks != {4}, "You call `small` on single images and on batches: once is enough."
     yield from _read_otherwise(probe)
     yield from _fixed_batch(function)
@@ -237,16 +239,16 @@ def fed(function):
     yield from _read_otherwise(probe)
     first, small = probe.read_in_all, probe.small_in_all
     again = list(made.as_numpy_iterator())
-    if probe.read_in_all > first:
-        return (
-            f"The second epoch read {probe.read_in_all - first} files again. Which stage keeps what it gets, and what "
-            "must come before it?"
-        )
-    if probe.small_in_all > small:
-        return (
-            "The second epoch made the images small again: you keep the large ones, which take up 64 times as much "
-            "memory. Which stage must come before the one that keeps?"
-        )
+    yield (
+        probe.read_in_all > first,
+        f"The second epoch read {probe.read_in_all - first} files again. Which stage keeps what it gets, and what "
+        "must come before it?",
+    )
+    yield (
+        probe.small_in_all > small,
+        "The second epoch made the images small again: you keep the large ones, which take up 64 times as much "
+        "memory. Which stage must come before the one that keeps?",
+    )
     more = [list(made.as_numpy_iterator()) for _ in range(5)]  # a few batches may come in one order twice by chance
     epochs = [epoch, again, *more]
     labels = [[label for _, batch in each for label in batch] for each in epochs]
@@ -262,7 +264,7 @@ def fed(function):
     yield early < FILES // 2, f"{moved} How many must the buffer of `shuffle` hold to mix all of them?"
     yield from _fixed_batch(function)
     some = tf.data.Dataset.range(1)
-    while isinstance(made, type(some.with_options(tf.data.Options()))):  # options are no stage
+    while isinstance(made, type(some.with_options(tf.data.Options()))):  # options are not a stage
         (made,) = made._inputs()
     ahead = isinstance(made, type(some.prefetch(1)))
     yield not ahead, "No batch is ready ahead of time: your last stage makes one only when asked for it."
@@ -295,7 +297,7 @@ def ladder(steps, gains=None):
     accuracy = {name: run.epochs[-1].metrics.get("val_accuracy") for name, run in steps.items()}
     yield None in accuracy.values(), "A run has no val_accuracy. On which images would you compare the accuracy?"
     found = {name: (gains or {}).get(name) or (speed(run) / speed(first), None) for name, run in others}
-    equal = [name for name in found if accuracy[name] >= accuracy[given] - 0.03]  # not where it is NaN
+    equal = [name for name in found if accuracy[name] >= accuracy[given] - 0.03]  # False for NaN
     fast = sorted((name for name in equal if found[name][0] >= 2), key=lambda name: -found[name][0])
     yield any(found[name][1] is None or found[name][1][0] >= 2 for name in fast), None
     best = (fast or sorted(found, key=lambda name: -found[name][0]))[0]
@@ -309,7 +311,7 @@ def ladder(steps, gains=None):
     times = f"Your fastest run, {best!r}, is {gain:.4g} times as fast as the given script"
     yield gain < 2, f"{times}, which is less than twice. What limits it now?"
     learns = f"its accuracy is {accuracy[best]:.3f} instead of {accuracy[given]:.3f}"
-    return f"{times}, but {learns}. How must the rate, or the number of epochs, change with a larger batch?"
+    yield True, f"{times}, but {learns}. How must the rate, or the number of epochs, change with a larger batch?"
 
 
 def speed(run):

@@ -18,13 +18,12 @@ def loss_scale(scale):
     yield near(scale, wanted, 1e-9), None
     yield scale <= 0, "A scale is a factor above 0."
     power = np.log2(float(scale))
+    yield not near(power, round(power), 1e-9), f"{scale:g} is not a power of two. Only such a factor keeps all digits."
     yield (
-        not near(power, round(power), 1e-9),
-        f"{scale:g} is not a power of two. Only such a factor keeps all digits.",
+        np.float16(gradient * float(scale)) == 0,
+        f"np.float16({gradient:g} * {scale:g}) is still 0. Try the next powers of two.",
     )
-    if np.float16(gradient * float(scale)) == 0:
-        return f"np.float16({gradient:g} * {scale:g}) is still 0. Try the next powers of two."
-    return f"With {scale:g} it is not 0. Is there a smaller factor that works as well?"
+    yield True, f"With {scale:g} it is not 0. Is there a smaller factor that works as well?"
 
 
 @judges("10.14", as_written=True)
@@ -43,9 +42,10 @@ def block(size):
         "A single block keeps only one input, but the backward pass then holds the activations of all layers at once.",
     )
     yield size not in kept, f"There are {layers} layers, so a block has 1 to {layers} of them."
-    return (
+    yield (
+        True,
         f"With blocks of {size}, memory holds {ceil(layers / size)} inputs, and {size} activations while the backward "
-        "pass is in a block. Is there a size with a smaller sum?"
+        "pass is in a block. Is there a size with a smaller sum?",
     )
 
 
@@ -73,11 +73,11 @@ def accumulated(path):
         try:
             found = _played(world, lambda: _accumulate(world, function, passes))  # noqa: B023
         except connected.ConnectedError as problem:
-            return str(problem)
+            yield True, str(problem)
         except NameError as problem:
             if problem.name != "horovod":
                 raise
-            return "This script imports Horovod under the name `hvd`: write `hvd` where notebook 09 has `horovod`."
+            yield True, "This script imports Horovod under the name `hvd`: write `hvd` where notebook 09 has `horovod`."
         yield from _accumulated_wrong(found, world, passes)
 
 
@@ -201,7 +201,7 @@ def sharded(path):
         try:
             found = _played(world, lambda: _train(world, optimizer))  # noqa: B023
         except connected.ConnectedError as problem:
-            return str(problem)
+            yield True, str(problem)
         yield from _sharded_wrong(found, world)
 
 
@@ -269,7 +269,7 @@ def _sharded_wrong(found, world):
     keeps = f"{how} the weights are right, but a rank keeps {most} numbers for {_COUNT} weights ({where})"
     largest = max((size for _, kept in found for sizes in kept.values() for size in sizes), default=0)
     yield largest >= _COUNT, keeps + ", which saves nothing."
-    yield (most > least + _COPIES * len(_SHAPES), f"{keeps}, another {least}. Are the shares as equal as they can be?")
+    yield most > least + _COPIES * len(_SHAPES), f"{keeps}, another {least}. Are the shares as equal as they can be?"
     yield most > _COPIES * ceil(_COUNT / size) + len(_SHAPES), keeps + ". What does it keep besides its share?"
     yield (
         {exchange.kind for exchange in world.exchanges} <= {"allreduce", "grouped_allreduce"} and most < _COUNT // size,
@@ -344,8 +344,10 @@ def _mean_of_other_parts(size):
 def zero_1(size):
     weights, devices = 1.5e9, 8
     yield close(size, weights * (4 + 4 + 8 / devices)), None
-    if any(near(size, weights * (4 + 4 + 8 / devices) / unit) for unit in (1e9, 2**30)):
-        return "This is in GB or GiB. Give the number of bytes."
+    yield (
+        any(near(size, weights * (4 + 4 + 8 / devices) / unit) for unit in (1e9, 2**30)),
+        "This is in GB or GiB. Give the number of bytes.",
+    )
     yield near(size, weights * 16), "Here nothing is sharded. Of which part does a device keep only 1/8?"
     yield near(size, weights * 16 / devices), "Here everything is divided, as in ZeRO-3. ZeRO-1 shards only one part."
     yield near(size, weights * (4 + 12 / devices)), "Here the gradients are divided, too, as in ZeRO-2."
@@ -354,4 +356,4 @@ def zero_1(size):
         near(size, weights * 8 / devices),
         "This is the share of the optimizer's state alone, without weights and gradients.",
     )
-    return "A weight, its gradient and Adam's two numbers take up 4 bytes each. Which of them are divided by 8?"
+    yield True, "A weight, its gradient and Adam's two numbers take up 4 bytes each. Which of them are divided by 8?"

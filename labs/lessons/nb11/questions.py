@@ -34,25 +34,25 @@ def misleading(lines):
     chosen = {int(line) for line in lines}
     yield not chosen <= set(LINES), "The lines are numbered 1 to 14. Give a set of these numbers."
     yield len(chosen) == len(LINES), "You chose all 14 lines. Some of them only say what was done: readers need that."
-    sound, left = sorted(chosen - set(FAULTS)), [line for line in FAULTS if line not in chosen]
-    if sound:
-        return f"Line {sound[0]} is in your list. Does it claim more than was done? Read it again."
+    for sound in sorted(chosen - set(FAULTS)):
+        yield True, f"Line {sound} is in your list. Does it claim more than was done? Read it again."
+    left = [line for line in FAULTS if line not in chosen]
     if left:
-        return f"Still missing: {several(len(left), 'misleading line')}. {FAULTS[left[0]][1]}"
-    return None
+        yield True, f"Still missing: {several(len(left), 'misleading line')}. {FAULTS[left[0]][1]}"
 
 
 @judges("11.3")
 def named(faults):
     given = {int(line): str(letter).strip().lower()[:1] for line, letter in faults.items()}
-    if missing := sorted(set(FAULTS) - set(given)):
-        return f"{several(len(missing), 'misleading line')} without a letter: answer in the form {{2: ..., 3: ...}}."
-    if extra := sorted(set(given) - set(FAULTS)):
-        return f"Line {extra[0]} does not mislead, so it needs no letter."
+    missing = set(FAULTS) - set(given)
+    without = f"{several(len(missing), 'misleading line')} without a letter"
+    yield missing, f"{without}: answer in the form {{2: ..., 3: ...}}."
+    for line in sorted(set(given) - set(FAULTS)):
+        yield True, f"Line {line} does not mislead, so it needs no letter."
     wrong = [line for line in FAULTS if given[line] != FAULTS[line][0]]
     yield not wrong, None
     yield len(set(given.values())) == 1, "Each line has a different fault: you need ten different letters."
-    return f"{several(len(wrong), 'letter')} to change. Start with line {wrong[0]}. {FAULTS[wrong[0]][1]}"
+    yield True, f"{several(len(wrong), 'letter')} to change. Start with line {wrong[0]}. {FAULTS[wrong[0]][1]}"
 
 
 @judges("11.4")
@@ -63,7 +63,7 @@ def efficiency(value, workers, speedups):
     yield near(value, speedup), "This is the speedup. What share of the ideal speedup is it?"
     yield near(value, number / speedup), "This is upside down: the efficiency is at most 1, apart from cache effects."
     yield near(value, 1 - speedup / number), "This is the share that is lost. What share remains?"
-    return "The efficiency is the speedup divided by the number of workers. Use the last point in the figure."
+    yield True, "The efficiency is the speedup divided by the number of workers. Use the last point in the figure."
 
 
 @judges("11.6")
@@ -74,23 +74,30 @@ def handed_in(made):
         "Set `final` to the return value of `report.make(...)`.",
     )
     paths = [Path(made.pdf), Path(made.json), Path(made.zip)]
-    if gone := [path.name for path in paths if not path.is_file()]:
-        return f"{gone[0]} is no longer in the report's folder. Generate the report again."
+    for path in paths:
+        yield not path.is_file(), f"{path.name} is no longer in the report's folder. Generate the report again."
     try:
         with zipfile.ZipFile(paths[2]) as archive:
             contents = {name: archive.read(name) for name in archive.namelist()}
         named = json.loads(contents.pop("manifest.json"))["files"]
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
-        return "submission.zip is no longer a zip file with a manifest. Generate the report again."
-    if other := [name for name in sorted({*named, *contents}) if _sha256(contents.get(name)) != _said(named, name)]:
-        return f"{other[0]} in submission.zip does not match the manifest. Hand in the file as `report.make` wrote it."
-    if different := [path.name for path in paths[:2] if path.read_bytes() != contents.get(path.name)]:
-        return f"{different[0]} differs from its copy in submission.zip. Generate the report again, and do not edit it."
+        yield True, "submission.zip is no longer a zip file with a manifest. Generate the report again."
+    for name in sorted({*named, *contents}):
+        yield (
+            _sha256(contents.get(name)) != _said(named, name),
+            f"{name} in submission.zip does not match the manifest. Hand in the file as `report.make` wrote it.",
+        )
+    for path in paths[:2]:
+        yield (
+            path.read_bytes() != contents.get(path.name),
+            f"{path.name} differs from its copy in submission.zip. Generate the report again, and do not edit it.",
+        )
     for run in json.loads(contents["report.json"])["runs"]:
         record = jobs.folder() / f"{run['name']}.json"
-        if record.is_file() and _sha256(record.read_bytes()) != run["sha256"]:
-            return f"{run['name']} ran again after the report. Generate the report again, and read its findings."
-    return None
+        yield (
+            record.is_file() and _sha256(record.read_bytes()) != run["sha256"],
+            f"{run['name']} ran again after the report. Generate the report again, and read its findings.",
+        )
 
 
 def _sha256(content):

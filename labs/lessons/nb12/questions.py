@@ -18,14 +18,16 @@ def parts(function):
     yield np.allclose(got, (1.0, 0.1, 0.3, 0.05)), None
     steps = np.allclose(got, (1.0, 1.1, 1.4, 1.45))
     yield steps, "These are the times of the steps themselves. What does each kind of step add to the one before it?"
-    if np.allclose(got, (1.0, 0.1, 0.4, 0.45)):
-        return "You compare each kind with the step alone, so the exchange includes sharing, which then counts twice."
+    yield (
+        np.allclose(got, (1.0, 0.1, 0.4, 0.45)),
+        "You compare each kind with the step alone, so the exchange includes sharing, which then counts twice.",
+    )
     yield (
         min(got) < 0,
         "One part is negative although the steps get longer. Subtract the earlier kind of step from the later one.",
     )
     yield not near(sum(got), 1.45), "The parts must add up to the last kind of step, which contains all of them."
-    return "Computation is the step alone. Every other part is a kind of step minus the kind before it."
+    yield True, "Computation is the step alone. Every other part is a kind of step minus the kind before it."
 
 
 CASES = ((70e6, 1e9, 0.004), (35e6, 1e9, 0.004), (35e6, 4e9, 0.006))  # bytes, bytes/s, seconds for each image
@@ -67,7 +69,10 @@ def threshold(function):
         got[2] >= got[1],
         "With a faster link and a slower worker, your batch gets no smaller. Which time gets longer, which shorter?",
     )
-    return "Set the message's time equal to the backward pass's, 2/3 x batch x image_seconds, and solve for the batch."
+    yield (
+        True,
+        "Set the message's time equal to the backward pass's, 2/3 x batch x image_seconds, and solve for the batch.",
+    )
 
 
 @judges("12.6")
@@ -76,13 +81,14 @@ def below(small, large, at_equal, at_largest):
 
     def at(small_batch, large_batch, bandwidth):
         return tuple(
-            what_if.first_below(name, batch=batch, bandwidth=bandwidth)
-            for name, batch in zip(what_if.NAMES, (small_batch, large_batch), strict=True)
+            what_if.first_below(name, batch=local_batch, bandwidth=bandwidth)
+            for name, local_batch in zip(what_if.NAMES, (small_batch, large_batch), strict=True)
         )
 
     got, right = (small, large), at(128, 64, 10)
     if got == right:
-        return (yield from _order(at_equal, at_largest, what_if))
+        yield from _order(at_equal, at_largest, what_if)
+        yield True, None
     yield got == right[::-1], "The two numbers are swapped: give ResNet50V2 first, then ResNet152V2."
     yield got == at(128, 64, 25), "These are the numbers for 25 Gbit/s. Change the bandwidth first."
     yield (
@@ -91,16 +97,17 @@ def below(small, large, at_equal, at_largest):
     )
     yield got == at(64, 128, 10), "The batches are swapped. For which network do more images fit into memory?"
     for value in got:
-        if value not in what_if.WORKERS:
-            return f"The plot has no point at {value!r}. Read the number below the curves, after `below 0.8 from`."
-    for name, value, wanted, batch in zip(what_if.NAMES, got, right, (128, 64), strict=True):
-        there = f"At a batch of {batch} and 10 Gbit/s, the central efficiency of {name} is"
+        yield (
+            value not in what_if.WORKERS,
+            f"The plot has no point at {value!r}. Read the number below the curves, after `below 0.8 from`.",
+        )
+    for name, value, wanted, local_batch in zip(what_if.NAMES, got, right, (128, 64), strict=True):
+        there = f"At a batch of {local_batch} and 10 Gbit/s, the central efficiency of {name} is"
         yield (
             value > wanted,
             f"{there} already below 0.8 with fewer than {value} workers. Did you move another control?",
         )
         yield value < wanted, f"{there} still 0.8 or more with {value} workers. Did you move another control?"
-    return None
 
 
 def _order(at_equal, at_largest, what_if):
@@ -115,8 +122,8 @@ def _order(at_equal, at_largest, what_if):
             continue
         if right == "can't tell":
             yield True, f"{seen}. Does this interval contain a ratio of 1?"
-        if given == "can't tell":
-            return (
-                f"{seen}. The efficiencies' intervals overlap, but what shifts both cancels in the ratio. Is 1 in it?"
-            )
-        return f"{seen}. Which network's efficiency is the numerator of this ratio?"
+        yield (
+            given == "can't tell",
+            f"{seen}. The efficiencies' intervals overlap, but what shifts both cancels in the ratio. Is 1 in it?",
+        )
+        yield True, f"{seen}. Which network's efficiency is the numerator of this ratio?"

@@ -13,7 +13,7 @@ def bind(ids):
 
 def _judge(id):
     def judge(program):
-        return game.judged(id, program)
+        yield from game.judged(id, program)
 
     judge.__module__, judge.__qualname__ = __name__, f"judge_of_{id}"
     return judge

@@ -36,7 +36,10 @@ def tolerance(function):
             near(got, 10 * np.max(np.ptp(trained, axis=0))),
             "You compare each row with every other one. Compare with the first row only.",
         )
-        return "Compare each later row with the first one, weight by weight, and take the largest difference times 10."
+        yield (
+            True,
+            "Compare each later row with the first one, weight by weight, and take the largest difference times 10.",
+        )
 
 
 @judges("14.5")
@@ -53,7 +56,7 @@ def all_reduces(mirrored, horovod, ddp, jit):
     yield ddp != 4, "C: DDP sends a gradient as soon as it is computed. Which line computes gradients?"
     yield jit == 1, "D: line 1 moves each device's rows to it. Where are numbers of different devices added?"
     yield jit == 4, "D: in line 4, the gradient is already whole on each device: it has no rows of images any more."
-    return "D: no line names an exchange. In which line must numbers from different rows be added up?"
+    yield True, "D: no line names an exchange. In which line must numbers from different rows be added up?"
 
 
 @judges("14.9")
@@ -69,7 +72,7 @@ def bytes_held(weights, state):
     yield near(state, 2 * right[0]), "This is the whole state. It is divided among 8 devices."
     yield near(state, right[1] / 2), "Adam keeps two numbers for each weight."
     yield near(state, right[1] / 4), "Each number of the state takes up 4 bytes, too."
-    return "The state has two numbers of 4 bytes for each weight, and each device holds an eighth of it."
+    yield True, "The state has two numbers of 4 bytes for each weight, and each device holds an eighth of it."
 
 
 # The script: its functions on 1, 2 and 4 devices
@@ -128,8 +131,8 @@ def spread(path):
         for what, array in [*weights.items(), ("images", rows[0]), ("labels", rows[1])]:
             on = getattr(array, "devices", set)()
             yield on != set(devices), f"{how} `{what}` lies on {len(on)} of them. Which call places an array on a mesh?"
-        divided = [name for name, each in weights.items() if not each.is_fully_replicated]
-        yield divided, f"{how} `{(divided or [''])[0]}` is divided. Each device needs all the weights."
+        for name, each in weights.items():
+            yield not each.is_fully_replicated, f"{how} `{name}` is divided. Each device needs all the weights."
         for what, array in (("images", rows[0]), ("labels", rows[1])):
             shape, whole = array.addressable_shards[0].data.shape, array.shape
             yield shape == whole, f"{how} each of them holds all the {what}. Which PartitionSpec divides the rows?"
@@ -161,8 +164,7 @@ def by_hand(path):
         yield set(after) != set(before), "The first value must be the new weights, a dict like the old ones."
         by_device = [_on(after, device) for device in range(count)]
         if not any(far(each, moved(1, gradient)) for each in by_device):
-            if hint := _of_loss([float(shard.data) for shard in loss.addressable_shards], float(value), count):
-                return f"{how} {hint}"
+            yield from _other_loss([float(shard.data) for shard in loss.addressable_shards], float(value), count)
             continue
         shares = zip(np.split(images, count), np.split(labels, count), strict=True)
         own = [value_and_grad(before, *share)[1] for share in shares]
@@ -182,7 +184,7 @@ def by_hand(path):
         yield not far(after, moved(-1, gradient)), f"{how} the step goes uphill: subtract the gradient."
         apart = any(far(each, by_device[0]) for each in by_device)
         yield apart, f"{how} the weights differ between the devices after the step. Is every gradient exchanged?"
-        return f"{how} the step is not that of the whole batch: the weights minus RATE times the mean gradient."
+        yield True, f"{how} the step is not that of the whole batch: the weights minus RATE times the mean gradient."
 
 
 def _on(arrays, device):
@@ -190,10 +192,10 @@ def _on(arrays, device):
     return {name: np.asarray(each.addressable_shards[device].data) for name, each in arrays.items()}
 
 
-def _of_loss(losses, value, count):
-    """A hint where the loss is not that of the whole batch on each device. losses: what the devices return."""
-    if max(abs(each - value) for each in losses) < 1e-4:
-        return None
-    if all(abs(each - count * value) < 1e-3 for each in losses):
-        return f"the weights are right, but the loss is {count} times too large: this is the sum over the devices."
-    return "the weights are right, but the loss is that of one device's share. Average it, too."
+def _other_loss(losses, value, count):
+    """Cases of a loss that is not that of the whole batch on each device. losses: what the devices return."""
+    right = max(abs(each - value) for each in losses) < 1e-4
+    summed = not right and all(abs(each - count * value) < 1e-3 for each in losses)
+    but = f"With {count} devices, the weights are right, but the loss is"
+    yield summed, f"{but} {count} times too large: this is the sum over the devices."
+    yield not right, f"{but} that of one device's share. Average it, too."

@@ -59,7 +59,7 @@ class Subject:
     root: Path
     script: BatchScript
     meant: BatchScript
-    asked: dict
+    asked: dict[str, float | None]
     blank: dict[int, str]
     untried: str | None
     tried: Tried

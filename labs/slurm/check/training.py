@@ -29,7 +29,7 @@ class Training:
     script: Path
     program: program.Program
     exists: bool
-    options: dict
+    options: dict[str, str]
     launcher: Call | None
     ranks: str | None
 
