@@ -174,19 +174,6 @@ class Players:
         """Raise ConnectedError where what the ranks bring, (kind, option, arrays) of each, does not fit together."""
 
 
-class Ring(Players):
-    """A ring of K workers: what one of them passes on, the next one gets."""
-
-    each, longest = "worker", 0.5
-
-    def exchange(self, array):
-        """Pass an array on to the next worker; returns that of the one before."""
-        return self._come("exchange", None, [np.array(array)])[0].copy()
-
-    def _results(self, kind, option, brought):
-        return [brought[rank - 1] for rank in range(self._size)]
-
-
 class World(Players):
     """Stands in for `labs.hvd`: its collectives and numbers, seen by one rank after the other, all on one node.
 

@@ -49,14 +49,16 @@ class NotRight(AssertionError):
     """In strict mode: an answer is wrong or open; the text holds the id, the state and the hint."""
 
 
-def judges(id, as_written=False):
+def judges(id, as_written=False, varied=None):
     """Decorator: the function judges the answers to task `id`. Raises TaskError if another one does already.
 
     as_written: it gets a text that is a number as the text (`as_number`), for an answer with which a cell goes on.
+    varied: for a student's function whose arguments cannot be changed number by number: a function of these arguments
+        and a random.Random that gives other ones, with which grading calls it (labs.grading.again).
     """
 
     def bind(judge):
-        judge.as_written = as_written
+        judge.as_written, judge.varied = as_written, varied
         other = JUDGES.setdefault(id, judge)
         if (other.__module__, other.__qualname__) != (judge.__module__, judge.__qualname__):
             raise tasks.TaskError(f"Two functions judge {id}: {other.__qualname__} and {judge.__qualname__}.")

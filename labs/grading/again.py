@@ -1,11 +1,11 @@
 """A student's function and the right one, called with inputs that no student has seen."""
 
 import copy
-import itertools
 import random
 
 import numpy as np
 
+from labs.checks import judging
 from labs.grading.wire import Unfit
 
 TRIES, CALLS = 3, 8  # variants of a call; calls of the judge that are varied
@@ -30,7 +30,8 @@ def drawn(right, calls, seed, id=None):
     judge is right for others, too. They are looked for by ever greater changes.
     """
     draw, other, same = random.Random(seed), [], []
-    for vary in [OWN[id]] if id in OWN else [_varied, _one_by_one, _mixed]:
+    own = getattr(judging.judge_of(id), "varied", None) if id else None
+    for vary in [own] if own else [_varied, _one_by_one, _mixed]:
         for arguments in calls[:CALLS]:
             before = _answer(right, arguments)
             tries = [_one(right, arguments, before, vary, draw) for _ in range(TRIES)]
@@ -113,19 +114,6 @@ def _vary(value, draw, number):
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         return np.array([number(each) for each in value.ravel().tolist()], value.dtype).reshape(value.shape)
     return copy.deepcopy(value)
-
-
-def _gradients(arguments, draw):
-    """Of 02.12: gradients of some workers, each of which computes one after the other, and one among them."""
-    work = []
-    for worker in range(draw.randint(2, 4)):
-        times = itertools.accumulate(draw.uniform(0.5, 4) for _ in range(draw.randint(3, 5)))
-        work += [(worker, begin, end) for begin, end in itertools.pairwise(times)]
-    made = [type(arguments[1])(*each, -1) for each in sorted(work, key=lambda each: each[2])]
-    return [made, draw.choice(made)]
-
-
-OWN = {"02.12": _gradients}  # of what no number may be changed by itself
 
 
 def _same(one, other):

@@ -145,7 +145,7 @@ def _shares(lessons):
     for folder, lesson in lessons.items():
         path = tasks.LESSONS / folder / "questions.py"
         judges = path.read_text(encoding="utf-8").split('@judges("')[1:] if path.exists() else ()
-        about = {each.partition('"')[0] for each in judges if re.search(r"\b(batch_)?scripts\.", each)}
+        about = {each.partition('"')[0] for each in judges if re.search(r"scripts\.", each)}
         for item in lesson.task:
             if item.kind == "answer":
                 shares[_KINDS[0]] += WRITTEN * len(item.holds)
