@@ -428,16 +428,22 @@ def parser():
     return top
 
 
+def _whole_from(least):
+    """What argparse calls to read a whole number from `least` on."""
+
+    def number(text):
+        if not least <= int(text) <= MOST:
+            raise argparse.ArgumentTypeError(f"{text} is not a whole number from {least} to {MOST}")
+        return int(text)
+
+    return number
+
+
 def _of_argparse(count=None, **settings):
     """The settings of an option as `add_argument` takes them: its type is a function, which a file can only name."""
 
-    def number(text):
-        if not count <= int(text) <= MOST:
-            raise argparse.ArgumentTypeError(f"{text} is not a whole number from {count} to {MOST}")
-        return int(text)
-
     if count is not None:
-        settings["type"] = number
+        settings["type"] = _whole_from(count)
     elif "type" in settings:
         settings["type"] = {"int": int, "float": float}[settings["type"]]
     return settings

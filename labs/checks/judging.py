@@ -22,6 +22,8 @@ import re
 import sys
 import textwrap
 from importlib.util import find_spec
+from types import GeneratorType
+from typing import Any
 
 import numpy as np
 
@@ -114,9 +116,9 @@ def unfilled(answers):
     return any(_is_blank(answer) or any(value is ... for value in _held(answer)) for answer in answers)
 
 
-def decided(judged):
+def decided(judged: Any) -> str | None:
     """What a judge says, from what calling it gave: a hint or None, or a generator of cases that returns one."""
-    while inspect.isgenerator(judged):
+    while isinstance(judged, GeneratorType):
         try:
             holds, hint = next(judged)
         except StopIteration as end:

@@ -119,7 +119,7 @@ def read(item, value, within=True):
     count = 1 if item.count == "any" else item.count
     if parts is None or len(parts) < count or (item.count != "any" and len(parts) > count):
         return None
-    found = [_word(item, part) if item.words else _number(item, part, within) for part in parts]
+    found: list = [_word(item, part) if item.words else _number(item, part, within) for part in parts]
     if any(each is None for each in found):
         return None
     if item.count == "any":

@@ -31,7 +31,7 @@ import functools
 import os
 import re
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
@@ -41,7 +41,8 @@ from labs.errors import UseError
 LESSONS = Path(__file__).parents[1] / "lessons"
 
 
-PATHS = ("afternoon", "practical", "everything")  # ways through the course; all lessons lie on the last one
+ShorterPath = Literal["afternoon", "practical"]
+PATHS = (*get_args(ShorterPath), "everything")  # ways through the course; all lessons lie on the last one
 
 
 class TaskError(UseError):
@@ -89,7 +90,7 @@ class Given(BaseModel, extra="forbid", frozen=True):
     otherwise: dict[str, float] = {}
 
 
-class Check(Task):
+class Check(Task, frozen=True):
     """An item that `check` judges.
 
     several: whether right answers differ in their numbers, as fits by other weights do
@@ -102,7 +103,7 @@ class Check(Task):
     given: Given = Given()
 
 
-class Choice(Check):
+class Choice(Check, frozen=True):
     """A check whose judge is data: one letter is right, and each wrong one has its hint."""
 
     kind: Literal["choice"]
@@ -110,7 +111,7 @@ class Choice(Check):
     wrong: dict[str, str] = Field(min_length=1)
 
 
-class PredictionTask(Task):
+class PredictionTask(Task, frozen=True):
     """An expectation before a run: kept, not judged."""
 
     kind: Literal["prediction"]
@@ -131,7 +132,7 @@ class PredictionTask(Task):
         return self
 
 
-class Answer(Task):
+class Answer(Task, frozen=True):
     """A written answer, in the text cell of the notebook that carries its id."""
 
     kind: Literal["answer"]
@@ -158,7 +159,7 @@ class Lesson(BaseModel, extra="forbid", frozen=True):
     title: str = Field(min_length=1)
     minutes: int = Field(ge=1)
     optional: bool = False
-    paths: list[Literal[PATHS[:-1]]] = []
+    paths: list[ShorterPath] = []
     part_of: str | None = None
     replay: str | None = None
     task: list[Annotated[Check | Choice | PredictionTask | Answer, Field(discriminator="kind")]]

@@ -42,7 +42,7 @@ def question(path: str | Path | None = None, start: str | Path = ".") -> Path:
     return Path(path)
 
 
-def text(start="."):
+def text(start: str | Path = ".") -> str:
     """The text. It has at most RUNS * 3 * END bytes and what doctor and the versions take."""
     folder, stamp = Path(start).resolve(), "no release"
     with suppress(CourseError):

@@ -2,6 +2,7 @@
 
 import copy
 import random
+from typing import Any
 
 import numpy as np
 
@@ -98,17 +99,17 @@ def _shuffled(value, draw):
     return copy.deepcopy(value)
 
 
-def _vary(value, draw, number):
+def _vary(value: Any, draw, number) -> Any:
     """Another value of that kind: other numbers, also in what a list or dict holds, where `number` gives another float:
     one factor for all keeps points on their line. Whole ones in a list stay, since they may be places; so do 0 and 1,
     which are often special."""
+    if type(value) in (list, tuple):
+        of_list = {int: copy.copy, float: number}
+        return type(value)(of_list.get(type(each), lambda e: _vary(e, draw, number))(each) for each in value)
     if isinstance(value, float):
         return value * draw.uniform(0.6, 1.6)
     if isinstance(value, int) and not isinstance(value, bool) and value > 1:
         return value * draw.choice((2, 3))
-    if type(value) in (list, tuple):
-        of_list = {int: copy.copy, float: number}
-        return type(value)(of_list.get(type(each), lambda e: _vary(e, draw, number))(each) for each in value)
     if isinstance(value, dict):
         return {key: _vary(each, draw, number) for key, each in value.items()}
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":

@@ -83,7 +83,7 @@ class Marks(BaseModel, extra="forbid"):
 class File(BaseModel, extra="forbid"):
     """All marks, {number of the submission: Marks}."""
 
-    version: int = Field(1, ge=1, le=1)
+    version: Literal[1] = 1
     marks: dict[str, Marks] = {}
 
 

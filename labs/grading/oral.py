@@ -8,6 +8,8 @@ import hashlib
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
 from pathlib import Path
 from statistics import median
 
@@ -79,9 +81,10 @@ def draw(asked, taken, seed):
 def candidates(submission, root):
     """All Questions that can be asked about a submission."""
     found = []
-    for look in (_epochs, _steps, _warm_up, _settings, _speedups, _losses, _searches, _scripts, _answers):
+    scripts = partial(_scripts, root=root)
+    for look in (_epochs, _steps, _warm_up, _settings, _speedups, _losses, _searches, scripts, _answers):
         with suppress(Exception):  # whatever a record holds, the other questions are asked
-            found += look(submission, root) if look is _scripts else look(submission)
+            found += look(submission)
     return found
 
 
@@ -157,8 +160,8 @@ def _speedups(submission):
 def _losses(submission):
     runs = [(name, held, held.record.epochs[-1].metrics.get("loss")) for name, held in _runs(submission)]
     ends = [each for each in runs if each[2] is not None]
-    _, one, loss_of_one = next((each for each in ends if each[1].run.workers == 1), (None, None, None))
-    for name, held, loss in ends if one else ():
+    alone = [each for each in ends if each[1].run.workers == 1][:1]
+    for (_, one, loss_of_one), (name, held, loss) in product(alone, ends):
         if held.run.workers != 1:
             text = f"After the last epoch the loss is {loss_of_one:.4f} for {one.name}, on 1 worker, and "
             text += f"{loss:.4f} for {name.rstrip(',')}. What is different for the optimizer?"

@@ -91,7 +91,7 @@ class Rubric(BaseModel, extra="forbid"):
         return self.items[id][0] if id in self.items else id
 
 
-def load(out, notebooks=None):
+def load(out, notebooks=None) -> Rubric:
     """The Rubric of a grading; written first where there is none. Raises UseError for a file that cannot be used."""
     path = Path(out, "rubric.toml")
     if not path.exists():

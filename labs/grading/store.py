@@ -3,7 +3,7 @@
 import json
 import tomllib
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -92,7 +92,7 @@ def read(path):
     return load(path, TypeAdapter(model).validate_python, help)[0] or {}
 
 
-def load(path, validate, help, form="JSON"):
+def load(path, validate, help, form="JSON") -> tuple[Any, Any]:
     """(the data in a file, what `validate` makes of it); (None, None) where there is none. form: JSON, or TOML.
 
     Raises UseError with a line that ends with `help`, which says what to do about a damaged file.

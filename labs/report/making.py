@@ -58,7 +58,7 @@ def make(
         pages = document.compile(folder, "png", ppi=ppi) if ppi else []
     data = form.as_json(report).encode(errors="replace")
     packed = archive.pack(course, report, {"report.pdf": pdf, "report.json": data})
-    paths = [Path(out, name) for name in ("report.pdf", "report.json", "submission.zip")]
+    paths = Path(out, "report.pdf"), Path(out, "report.json"), Path(out, "submission.zip")
     for path, written in zip(paths, (pdf, data, packed), strict=True):
         files.write(path, written)
     return Made(*paths, report, [pages] if isinstance(pages, bytes) else pages)

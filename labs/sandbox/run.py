@@ -173,15 +173,14 @@ class _Inside:
             selector.register(self.first, selectors.EVENT_READ)
             while selector.get_map():
                 for key, _ in selector.select(_PAUSE):
-                    chunk = os.read(key.fd, 1 << 16) if key.data is not None else b""
-                    if not chunk:
+                    if key.data is None or not (chunk := os.read(key.fd, 1 << 16)[:room]):
                         selector.unregister(key.fileobj)
-                    else:
-                        key.data.extend(chunk[:room])
-                        if key.data is self.out:
-                            self.heard(chunk[:room])
-                        room -= len(chunk[:room])
-                        ended = ended or (None if room else "output")
+                        continue
+                    key.data.extend(chunk)
+                    if key.data is self.out:
+                        self.heard(chunk)
+                    room -= len(chunk)
+                    ended = ended or (None if room else "output")
                 now = time.monotonic()
                 if not ended and now - looked > _PAUSE:
                     looked = now

@@ -90,7 +90,8 @@ def _call(record, calls, first, aside, told):
     """The Call that a stand-in has written down. aside: processes in the background; told: do the signals that it
     ignores tell whether it is one itself?"""
     name, folder, state, count, *rest = os.fsdecode(record).split("\0")
-    words, env = rest[: int(count)], dict(item.partition("=")[::2] for item in rest[int(count) :] if "=" in item)
+    words, variables = rest[: int(count)], (item.partition("=") for item in rest[int(count) :])
+    env = {key: value for key, equals, value in variables if equals}
     ignored, *chain = state.split()
     line, launcher = env.get("LABS_LINE", ""), calls.get(env.get("LABS_CALL"))
     number = first(int(line)) if line.isdecimal() else None
