@@ -49,7 +49,7 @@ def _doctor(args):
     from labs.slurm import sites
 
     if args.bundle is not None:
-        path = course.question(args.bundle or None)
+        path = course.write_question(args.bundle or None)
         print(f"Wrote {path}. Names of people and machines and paths are replaced; read it before you send it.")
         return 0
     rows = doctor.look() + doctor.settings(sites.names())
@@ -167,7 +167,7 @@ def _slurm_check(args):
 
     folder = Path(args.file).resolve().parent.name
     site = args.site or (folder if folder in sites.names() else sites.default())
-    return check.report(args.file, sites.load(site), args.json)
+    return check.report_on_script(args.file, sites.load(site), args.json)
 
 
 @command("slurm sites")
@@ -198,7 +198,7 @@ def _reset(args):
         fresh = {name: text.encode for name, text in students.generated(root).items() if course.filled_in(name)}
     else:
         fresh = course.fresh_files(root)
-    print(*course.reset(root, args.names, fresh, args.progress), sep="\n")
+    print(*course.reset_files(root, args.names, fresh, args.progress), sep="\n")
 
 
 @command("update")
@@ -206,7 +206,7 @@ def _update(args):
     """A newer release of the course; your answers, scripts and runs stay."""
     from labs import course
 
-    print(*course.update(course.find_course(), args.release, args.older, args.dry_run), sep="\n")
+    print(*course.update_course(course.find_course(), args.release, args.older, args.dry_run), sep="\n")
 
 
 @command("report")
@@ -325,7 +325,7 @@ def _grade_mark(args):
     if args.sentence and not args.confirm:
         raise UseError("--sentence says what a student reads of a finding: name the kind with --confirm.")
     if args.answer and not args.item:
-        raise UseError("--answer needs the ITEM that the student disputes, as 05.3.")
+        raise UseError("--answer needs the ITEM that the student disputes: `labs grade out` names it.")
     for kinds, state in ((args.confirm, "confirmed"), (args.dismiss, "dismissed"), (args.reopen, None)):
         if kinds:
             found = found or check.results(out).get(number)
@@ -385,7 +385,7 @@ def _say(line):
     print(printable(line), flush=True)
 
 
-def _needs_sources(root=".", folder="solutions", what="the course", yours="notebooks/"):
+def _needs_sources(root: str | Path = ".", folder="solutions", what="the course", yours="notebooks/"):
     """Raise UseError in a student's tree, which has neither sources nor the room that builds from them."""
     if not _has_sources(root, folder):
         raise UseError(f"The sources of {what} are not in this tree ({folder}): yours are ready to fill in {yours}.")

@@ -157,7 +157,7 @@ def _definition(node, lines: list[str], indent: str) -> list[str]:
     return header + (_render(body, inner, lines) if isinstance(node, ast.ClassDef) else [inner + YOUR_CODE])
 
 
-def _assigned(node: ast.stmt):
+def _assigned(node: ast.AST):
     """(name, annotation text) of each name that a statement binds and that later code may use."""
     if isinstance(node, DEFINITION):
         yield node.name, ""

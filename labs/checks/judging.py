@@ -2,7 +2,7 @@
 
 A judge stands in the questions.py of its lesson, bound to the id of a task of the tasks.toml beside it:
 
-    @judges("05.6")
+    @judges("NN.k")
     def speedup(function):
         ...
 
@@ -128,8 +128,15 @@ def decided(judged: Any) -> str | None:
     return judged
 
 
-def judge(id: str, *answers) -> tuple[str, str]:
-    """(state, text) of an answer, without showing or keeping it; state: right, wrong or open. Raises TaskError."""
+def judge(id: str, *answers: Any) -> tuple[str, str]:
+    """(state, text) of an answer, without showing or keeping it.
+
+    id: of a check
+    answers: what the notebook hands to `check`, of any type
+
+    The state is "right", "wrong" or "open"; the text says why the answer is right, or is a hint, or says what is left
+    to do. Whatever the answer does, it raises nothing here. Raises TaskError for an id that no check has.
+    """
     item, judge = tasks.task(id), judge_of(id)
 
     def judged():
@@ -149,7 +156,7 @@ NOT_TRIED = "not tried out."
 _NAN = "NaN is not a number: 0/0 and infinity - infinity give it. Which line of yours does?"
 
 
-def as_number(answer):
+def as_number(answer: Any) -> Any:
     """A text or array that is one number, as the number, also within a list or tuple; anything else as it is."""
     if isinstance(answer, np.ndarray) and answer.shape == ():
         answer = answer.item()
@@ -245,12 +252,16 @@ class Judgement:
         pass
 
 
-def check(id: str, *answers, without: str | None = None) -> Judgement:
-    """Check an answer, show the result, and keep it. Returns a Judgement: true only if the answer is right.
+def check(id: str, *answers: Any, without: str | None = None) -> Judgement:
+    """Check an answer, show the result, and keep it in progress.json. Returns a Judgement, true only if it is right.
 
-    without: what this answer needs and a machine may lack (a word of CAN_BE_MISSING). In strict mode it is the only
-    reason for which an answer may stay open, and only where it really is missing. Raises TaskError for an unknown id or
-    word, and NotRight in strict mode, which does not blame an answer for a measurement that was too noisy.
+    id: of a check
+    answers: the student's: a number, text, list, function, figure, path of a script, as the question asks
+    without: what this answer needs and a machine may lack (a word of CAN_BE_MISSING). In strict mode this is the only
+        reason for which an answer may stay open, and only where it really is missing
+
+    Raises TaskError for an unknown id or word, and NotRight in strict mode for an answer that is not right; a
+    measurement that was too noisy is no reason for it.
     """
     if without is not None and without not in CAN_BE_MISSING:
         raise tasks.TaskError(f"{id}: without={without!r} is not a reason; allowed: {', '.join(CAN_BE_MISSING)}.")

@@ -28,9 +28,9 @@ def no_script(path):
 
 
 def tried(path, performances):
-    """tryout.tried; what keeps this machine from it leaves the answer open."""
+    """tryout.try_out_script; what keeps this machine from it leaves the answer open."""
     try:
-        return tryout.tried(path, performances)
+        return tryout.try_out_script(path, performances)
     except TryoutError as problem:
         raise NotDone(str(problem)) from None
 

@@ -1,14 +1,14 @@
 """The items of the course, as data: labs/lessons/nbNN/tasks.toml, one file for each lesson.
 
-    notebook = "05_resnet50_scaling"
+    notebook = "NN_name"
     title = "How much faster ..."   # of the notebook, as its first cell has it, with the minutes that it states
     minutes = 65
     optional = true         # for a lesson that the others do not need
     paths = ["afternoon", "practical"]  # the shorter ways through the course on which it lies
-    part_of = "05_resnet50_scaling"     # for a later part of a notebook; an id names an item, whatever part it is in
+    part_of = "MM_name"                 # for a later part of a notebook; an id names an item, whatever part it is in
 
     [[task]]                # in the order of the notebook
-    id = "05.6"
+    id = "NN.6"
     kind = "check"          # judged by a function of the lesson's questions.py
     title = "Speedup"
     points = 1
@@ -148,11 +148,14 @@ class Answer(Task, frozen=True):
         return [line for line in self.holds if line != "..."]
 
 
+Item = Check | Choice | PredictionTask | Answer
+
+
 class Lesson(BaseModel, extra="forbid", frozen=True):
     """One notebook: its title, the minutes that it takes, and its items in their order.
 
     replay: the preset with which grading runs it, where that changes how much is simulated, and no answer
-    part_of: for the second and later parts of a notebook (05b), the notebook that is its first part
+    part_of: for the second and later parts of a notebook, the notebook that is its first part
     """
 
     notebook: str
@@ -162,10 +165,10 @@ class Lesson(BaseModel, extra="forbid", frozen=True):
     paths: list[ShorterPath] = []
     part_of: str | None = None
     replay: str | None = None
-    task: list[Annotated[Check | Choice | PredictionTask | Answer, Field(discriminator="kind")]]
+    task: list[Annotated[Item, Field(discriminator="kind")]]
 
 
-def load(path):
+def load(path: str | Path) -> Lesson:
     """The Lesson in a tasks.toml, read again only when it has changed. Raises TaskError, with the file and the id, for
     what cannot be used."""
     try:
@@ -196,7 +199,7 @@ def _read(path, version):
     return lesson
 
 
-def lessons():
+def lessons() -> dict[str, Lesson]:
     """{name of the folder, as nb05: Lesson} of all lessons, in order. Raises TaskError, also for an id of two."""
     found, owner = {}, {}
     for path in sorted(LESSONS.glob("nb*/tasks.toml")):
@@ -208,26 +211,26 @@ def lessons():
     return found
 
 
-def items():
+def items() -> dict[str, tuple[Lesson, Item]]:
     """{id: (Lesson, item)} of all lessons, in order. Raises TaskError."""
     return {item.id: (lesson, item) for lesson in lessons().values() for item in lesson.task}
 
 
-def on_path(path):
+def on_path(path: str) -> list[Lesson]:
     """The lessons of one of PATHS, in order. Raises TaskError."""
     if path not in PATHS:
         raise TaskError(f"There is no path {path!r}. The paths are: {', '.join(PATHS)}.")
     return [lesson for lesson in lessons().values() if path == PATHS[-1] or path in lesson.paths]
 
 
-def parts(notebook):
-    """The names of a notebook and of its later parts: 05b goes where 05 goes."""
+def parts(notebook: str) -> list[str]:
+    """The names of a notebook and of its later parts, which go where it goes."""
     names = [lesson.notebook for lesson in lessons().values() if lesson.part_of == notebook]
     return [notebook, *names]
 
 
-def find(id):
-    """(name of the folder, item) of an id. "05.13" is looked up in nb05 first, then in the others. Raises TaskError."""
+def find(id: str) -> tuple[str, Item]:
+    """(name of the folder, item) of an id. NN.k is looked up in nbNN first, then in the others. Raises TaskError."""
     likely, ids = f"nb{id.partition('.')[0]}", []
     for path in sorted(LESSONS.glob("nb*/tasks.toml"), key=lambda path: (path.parent.name != likely, path)):
         for item in load(path).task:
@@ -237,6 +240,6 @@ def find(id):
     raise TaskError(f"There is no task {id!r}. The tasks are: {', '.join(ids)}.")
 
 
-def task(id: str) -> Task:
-    """The item with this id. Raises TaskError with the ids that exist."""
+def task(id: str) -> Item:
+    """The item of any lesson with this id. Raises TaskError, which names the ids that there are."""
     return find(id)[1]

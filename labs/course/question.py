@@ -28,8 +28,11 @@ _PART = r"[^\s/:\"',;()<>|]"  # a character of a path's part, where paths end in
 _HOSTS = re.compile(rf"({'|'.join(_NAMES['before_hosts'])})(?:[\w.,:-]|\[[\d,-]+\])+(?<=[\w\]])", re.MULTILINE)
 
 
-def question(path: str | Path | None = None, start: str | Path = ".") -> Path:
-    """Write the text to `path` (default: labs-question.txt, or the next free name); returns its path.
+def write_question(path: str | Path | None = None, start: str | Path = ".") -> Path:
+    """Write a question to the instructor: versions, what `labs doctor` says, the ends of logs; returns its path.
+
+    path: of the new file (default: labs-question.txt, or the next free name)
+    start: a folder of the course
 
     Raises CourseError for a path that is taken.
     """

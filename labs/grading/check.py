@@ -38,11 +38,16 @@ _KIT = Path(__file__).parents[1]
 
 
 def check(out, root=".", notebooks=None, execute=True, at_once=AT_ONCE, report=print):
-    """Look at every collected submission that was not looked at as it is; returns how many were.
+    """Look at every collected submission that is new, or has changed since it was looked at; returns how many.
 
-    root: of the course, with solutions; notebooks: names of those that count (default: those of the last time, or all
-    but optional ones); execute: whether students' notebooks are run, in the sandbox. report: called with a line for
-    each. Raises UseError where nothing is collected. Where it is interrupted, what was begun is ended.
+    out: the folder of the grading
+    root: the course's folder, with solutions
+    notebooks: names of those that count (default: those of the last time, or all but optional ones)
+    execute: whether students' notebooks are run, in the sandbox
+    at_once: how many notebooks are run at the same time
+    report: called with a line for each submission
+
+    Raises UseError where nothing is collected. Where it is interrupted, the processes that it has started are ended.
     """
     found = collect.submissions(out)
     if not found:

@@ -141,7 +141,8 @@ def contents(path, only=None):
 
 
 def _order(handed):
-    """What is handed in later stands behind; what cannot be read before all that can, and what is beside before all."""
+    """Sorts what one student handed in; the last one counts. That is the latest of those that can be read. A text
+    answer, or a file beside a zip, comes before all others."""
     return not handed.beside, bool(handed.contents), handed.order, handed.stamp, handed.source
 
 

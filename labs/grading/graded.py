@@ -30,7 +30,7 @@ class Graded:
         return self.decided.get(number) or marks.Marks()
 
     def lines(self, number, rules=None):
-        """The points.Lines of a submission, by another Rubric where one is given."""
+        """The PointsLines of a submission, by another Rubric where one is given."""
         return points.lines(self.found[number], rules or self.rules, self.own(number))
 
     def waits(self, number):

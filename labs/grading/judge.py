@@ -15,7 +15,7 @@ import queue
 import signal
 import sys
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -25,6 +25,7 @@ from labs import sandbox
 from labs.checks import judging, tasks
 from labs.errors import LabsError
 from labs.grading import again, plain, reference, wire
+from labs.grading.finding import CheckResult
 from labs.measure import breakdown
 from labs.results import collect as results
 from labs.results import log as logs
@@ -35,20 +36,6 @@ MESSAGES = 2000  # that one notebook may send
 CPU_SECONDS = 120  # of this process, for judging one notebook
 LONGEST = 20_000  # characters of the code that a person sees beside an open check
 OTHER_INPUTS = "Right for the numbers of the notebook, wrong for others: does it take all it needs from its arguments?"
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """How a check was judged: state right, wrong or open; how: outside, inside or person; text: the hint.
-
-    Where a person decides, the state is what was said in the sandbox, and gives no points; code is what the student
-    wrote for this check. Open and not left to a person is what was not done.
-    """
-
-    state: str
-    how: str
-    text: str = ""
-    code: str = ""
 
 
 class Gone(Exception):

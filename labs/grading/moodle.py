@@ -8,6 +8,7 @@ import re
 import unicodedata
 from contextlib import suppress
 from datetime import datetime
+from typing import Any
 
 from labs import files
 from labs.errors import UseError
@@ -25,7 +26,7 @@ _LASTS = re.compile(r"\d+\s*[^\W\d]")  # a number and its unit, as in "2 days 3 
 _SAID = files.beside(__file__)
 
 
-def exported(path):
+def exported(path) -> dict[str, Any] | None:
     """What the path of a file in an export says of it, as fields of incoming.Handed; None if it is
     another platform's."""
     found = _EXPORTED.match(path)

@@ -1,7 +1,7 @@
 """Questions for a talk with each student, drawn from their own records, scripts and answers: grades/oral.pdf.
 
-What somebody measured and wrote they can speak about. Three questions each, no two students the same one, and beneath
-what the records say, for the examiner. Nothing is judged by it, and no name stands in it.
+Who has measured and written something can speak about it. Each student gets three questions that no other one gets;
+below each stands, for the examiner, what the records say. Nothing is judged, and no names are in it.
 """
 
 import hashlib

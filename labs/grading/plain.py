@@ -210,7 +210,7 @@ def _odd(tree, rules, asked=(None,)):
 
 
 def _written_out(node, asked):
-    """Whether it is a call as `check("05.13", 10)`: it says what anybody could have typed there."""
+    """Whether it is a call as `check("NN.k", 10)`: it says what anybody could have typed there."""
     match node:
         case ast.Call(func=ast.Name(id="check" | "predict" | "outcome"), args=[ast.Constant(value=id), *values]):
             literal = (ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.UnaryOp, ast.USub, ast.UAdd, ast.Load)

@@ -1,4 +1,4 @@
-"""What there is to report: a course's notebooks, answers, progress, scripts and runs. Nothing of it stops a report."""
+"""What there is to report: a course's notebooks, answers, progress, scripts, runs. What cannot be read is left out."""
 
 import json
 import os

@@ -27,7 +27,7 @@ class TryoutError(LabsError):
 class Performance:
     """How a script is tried out once: its command line, on how many images, and as which Horovod rank (if any)."""
 
-    arguments: tuple = ()
+    arguments: tuple[str, ...] = ()
     images: int = 0
     rank: int | None = None
     size: int = 1
@@ -35,11 +35,16 @@ class Performance:
     played_by: str | None = None  # a module: the facts are what its `played(script)` returns, a dict
 
 
-def tried(script, performances: list[Performance], cpu_seconds=None, patience: float = PATIENCE) -> list[dict]:
+def try_out_script(
+    script: str | Path, performances: list[Performance], cpu_seconds: int | None = None, patience: float = PATIENCE
+) -> list[dict]:
     """What a script does, as a list of facts, one dict for each Performance; play.py says what they hold.
 
+    cpu_seconds: of processor time that each performance may take (default: CPU_SECONDS)
+    patience: seconds of the clock that each may take
+
     All of them run at the same time, each in a process of its own, in a temporary folder. None outlives this call.
-    Raises TryoutError.
+    Raises TryoutError where scripts cannot be tried out on this machine.
     """
     script = Path(script).resolve()
     beside = sorted((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in script.parent.glob("*.py"))

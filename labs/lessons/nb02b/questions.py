@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 
-from labs.checks import connected
 from labs.checks.judging import judges
 from labs.checks.reading import CUT
 from labs.checks.student_code import tried
+from labs.lessons import connected
 
 
 def _through_server(server):

@@ -6,11 +6,10 @@ from math import prod
 
 import numpy as np
 
-from labs.checks import connected
 from labs.checks.judging import judges
 from labs.checks.reading import close, near
 from labs.checks.student_code import tried
-from labs.lessons import training_scripts
+from labs.lessons import connected, training_scripts
 from labs.lessons.nb07.script import step
 from labs.lessons.training_scripts import LOCAL_SIZE, SIZE
 

@@ -28,7 +28,7 @@ class ScriptFinding:
     severity: str = field(default="error", compare=False)
     name: str = field(default="", compare=False)
 
-    def text(self):
+    def text(self) -> str:
         """For people: the line and the problem, then reason and fix."""
         kind = "" if self.severity == "error" else f"{self.severity}: "
         return f"line {self.line_number}: {kind}{self.problem}\n    {self.why}\n    -> {self.fix}"

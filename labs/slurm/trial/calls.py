@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,29 +28,29 @@ class Call:
     """
 
     line_number: int | None
-    words: list
+    words: list[str]
     folder: str
-    env: dict
+    env: dict[str, str]
     launcher: "Call | None" = None
     background: bool = False
 
     @property
-    def step(self):
+    def step(self) -> int:
         text = self.env.get("LABS_STEP", "")
         return int(text) if text.isdecimal() else 0
 
-    def above(self):
+    def above(self) -> "Iterator[Call]":
         """The Calls that started it, from the nearest on."""
         one = self.launcher
         while one:
             yield one
             one = one.launcher
 
-    def starts_ranks(self):
+    def starts_ranks(self) -> "Call | None":
         """The Call of srun, mpiexec, ... that started it, or None."""
         return next((one for one in self.above() if one.words[0] in directives.LAUNCHERS), None)
 
-    def ranks(self):
+    def ranks(self) -> str | None:
         """How many processes its launcher makes of it, as text; "1" without a launcher. None for a launcher that is not
         known."""
         one = self.starts_ranks()

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import re
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from labs import sandbox
 from labs.sandbox import walls
 from labs.slurm import directives, sites, variables
 from labs.slurm.trial import calls, failing
+from labs.slurm.trial.calls import Call
 
 LIMITS = sandbox.Limits(seconds=30, memory=1 << 30, processes=200, disk=32 << 20, files=3000, output=1 << 18)
 SECONDS = 8  # after which bash is stopped at its next command
@@ -37,14 +39,14 @@ class Tried:
     waits: the steps (Call.step) at which it waits for what it started in the background.
     """
 
-    calls: list
+    calls: list[Call]
     line_number: int | None = None
     error: str | None = None
     certain: bool = True
-    unknown: tuple = ()
-    not_found: tuple = ()
-    files: frozenset = frozenset()
-    waits: tuple = ()
+    unknown: tuple[tuple[int | None, str], ...] = ()
+    not_found: tuple[tuple[int | None, str], ...] = ()
+    files: frozenset[str] = frozenset()
+    waits: tuple[int, ...] = ()
 
 
 def trial_missing(text: str) -> str | None:
@@ -54,11 +56,20 @@ def trial_missing(text: str) -> str | None:
     return sandbox.sandbox_missing()
 
 
-def try_out(text: str, name="script.sh", root=None, known: dict | None = None, options=()) -> Tried:
+def try_out(
+    text: str,
+    name: str = "script.sh",
+    root: str | Path | None = None,
+    known: Mapping[str, str] | None = None,
+    options: Iterable[tuple[str, str]] = (),
+) -> Tried:
     """Try out the text of a batch script; returns the Tried.
 
-    name: its path in the course's top folder `root`, where it starts. known: what is set where it is submitted.
-    options: pairs (long name, value) of `sbatch` in the command line, which count before the script's own.
+    name: its path below `root`
+    root: the course's folder, where it starts (default: the one around the working directory)
+    known: {variable: value} of what is set where it is submitted
+    options: (long name, value) of options of `sbatch` in the command line, which count before the script's own
+
     Raises SandboxError where `trial_missing` says why.
     """
     root = Path(root or sites.find_root()).resolve()
