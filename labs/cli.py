@@ -290,11 +290,12 @@ def _grade_check(args):
     _needs_sources()
     from labs import sandbox
     from labs.grading import check
+    from labs.grading.graded import Graded
 
     if not args.no_run and (missing := sandbox.sandbox_missing()):
         print(f"Nothing of the students' is run, since there is no sandbox: {missing}. All else is looked at.")
     count = check.check(args.out, ".", args.notebooks, execute=not args.no_run, report=_say)
-    print(*map(printable, check.left_open(check.results(args.out))), sep="\n")
+    print(*map(printable, check.left_open(Graded(args.out).found)), sep="\n")
     print(f"{count} looked at; the others are as they were.")
 
 
@@ -318,24 +319,24 @@ def _grade_desk(args):
 def _grade_mark(args):
     """Keeps what a person decides of a submission, and prints all that is kept of it; findings reach no student
     before."""
-    from labs.grading import check, collect, disputes, marks, rubric
+    from labs.grading import collect, disputes, marks
+    from labs.grading.graded import Graded
 
-    out, number, rules = args.out, args.number, rubric.load(args.out)
-    path, found = collect.submission(out, number), None
+    out, number, graded = args.out, args.number, Graded(args.out)
+    path = collect.submission(out, number)
     if args.sentence and not args.confirm:
         raise UseError("--sentence says what a student reads of a finding: name the kind with --confirm.")
     if args.answer and not args.item:
         raise UseError("--answer needs the ITEM that the student disputes: `labs grade out` names it.")
     for kinds, state in ((args.confirm, "confirmed"), (args.dismiss, "dismissed"), (args.reopen, None)):
         if kinds:
-            found = found or check.results(out).get(number)
-            marks.decide(out, number, found, kinds, state, args.sentence or "")
+            marks.decide(out, number, graded.found.get(number), kinds, state, args.sentence or "")
     if args.answer:
         marks.reply(out, number, args.item, args.answer, disputes.of(collect.contents(path)))
     back = args.item and args.share is None and not (args.answer or args.comment)
     if args.share is not None or args.comment or back:
         item = args.item if args.share is not None or back else None
-        marks.mark(out, number, rules, item, args.share, args.comment)
+        marks.mark(out, number, graded.rules, item, args.share, args.comment)
     kept = marks.load(out).get(number, marks.Marks())
     print(f"Kept of {number}:", *map(printable, [*kept.lines()] or ["nothing"]), sep="\n  ")
 
@@ -343,10 +344,10 @@ def _grade_mark(args):
 @command("grade pin")
 def _grade_pin(args):
     """Pins a comment to a mistake, for all who made it; without CHECK, lists the mistakes by how many made them."""
-    from labs.grading import check, pins, rubric
+    from labs.grading import pins
+    from labs.grading.graded import Graded
 
-    rubric.load(args.out)
-    found = check.results(args.out)
+    found = Graded(args.out).found
     if args.comment is not None:
         made = pins.add(args.out, found, args.check, args.comment, args.of, args.share)
         print(f"Pinned to {args.check}. It reaches {len(made.numbers)}: {', '.join(made.numbers)}.")

@@ -134,16 +134,16 @@ def _mortal():
         signal.signal(number, lambda *_: None)
 
 
-def results(out):
-    """{number: what was found} of all that are collected, with the findings across students.
+def results(out, paths=None, rules=None):
+    """{number: what was found} of all that are collected, with the findings across students. paths, rules: the
+    collected submissions, {number: path}, and the Rubric, where they have been read.
 
     Each is a dict {findings: [Finding], checks: {notebook: {id: {state, how, text, code}}}, answers: {id: text}, told,
     ...}. A check that counts and was not judged yet is open for a person, and is no wrong one.
     Raises UseError for a damaged file; `check` looks again at whose it is.
     """
-    paths = ((number, _path(out, number)) for number in collect.submissions(out))
-    kept = {number: each for number, path in paths if (each := store.read(path))}
-    counted = rubric.load(out).checks
+    numbers, counted = paths or collect.submissions(out), (rules or rubric.load(out)).checks
+    kept = {number: each for number in numbers if (each := store.read(_path(out, number)))}
     series = [
         copies.Series(number, name, kind, started, np.log(steps))
         for number, each in kept.items()

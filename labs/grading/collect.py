@@ -123,9 +123,9 @@ def submission(out, number):
         raise UseError(f"There is no submission {number} in {out}.") from None
 
 
-def holds(out, number):
+def holds(path):
     """Whether a collected submission has any file."""
-    with zipfile.ZipFile(submission(out, number)) as archive:
+    with zipfile.ZipFile(path) as archive:
         return bool(archive.namelist())
 
 

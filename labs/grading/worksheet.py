@@ -63,7 +63,7 @@ def _filled(graded, found, rows, made, path):
     open_items = {number: sum(line.open for line in made[number]) for number in sorted(rows)}
     for number, row in rows.items():
         now, total = found.table.rows[row][found.column].strip(), points.total(made[number])
-        if not collect.holds(graded.out, number):
+        if not collect.holds(graded.paths[number]):
             left["what was handed in cannot be read"] += 1
         elif open_items[number]:
             left["items are open"] += 1
