@@ -7,8 +7,9 @@ A judge stands in the questions.py of its lesson, bound to the id of a task of t
         ...
 
 It gets the student's answer and returns None if it is right, else a hint that names the likely mistake and not the
-answer. What it yields before are cases (condition, hint or None): the first whose condition holds decides, and the
-judge goes no further; the hint is a text also where the condition does not hold.
+answer. Before that it may yield cases, (condition, hint or None). The first case whose condition holds decides, and the
+rest of the judge does not run. Python makes the hint of each case, also where its condition does not hold: it must not
+rest on the condition.
 
 With LABS_STRICT=1 in the environment, as in CI, an answer that is not right is an error.
 """

@@ -60,8 +60,11 @@ def write(out, root=".", seed=""):
 
 
 def draw(asked, taken, seed):
-    """COUNT of some Questions, each of another kind where there are so many; none is in `taken`, the set of those that
-    others have, to which they are added. The same seed gives the same ones."""
+    """Up to COUNT of the Questions `asked`, of different kinds where there are enough kinds.
+
+    taken: the set of Questions that other students have; none of these is drawn, and what is drawn is added
+    seed: of the draw; the same seed gives the same questions
+    """
 
     def lot(question):
         return hashlib.sha256(f"{seed} {question.text} {question.quoted}".encode(errors="replace")).digest()

@@ -18,7 +18,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class _StorePart(BaseModel):
-    """What a newer kit has added stays."""
+    """A part of a file; keys that a newer kit has added to it are kept."""
 
     model_config = ConfigDict(extra="allow")
 

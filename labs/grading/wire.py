@@ -1,4 +1,4 @@
-"""Values of Python as JSON, between a sandbox and the judge outside. What is read is data, whatever was sent."""
+"""Values of Python as JSON, between a sandbox and the judge outside. Whatever was sent, reading it runs no code."""
 
 import importlib
 import json
