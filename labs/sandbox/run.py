@@ -53,7 +53,7 @@ def run_walled(
     *,
     files: Mapping[str, str | bytes] | None = None,
     read_only: Iterable[str] | Mapping[str, str] = (),
-    env: Mapping[str, str] | None = None,
+    env: dict[str, str] | None = None,
     stdin: bytes | IO[bytes] = b"",
     limits: Limits | None = None,
     heard: Callable[[bytes], object] | None = None,
@@ -90,7 +90,7 @@ def run_walled(
             stdin=_memory(stack, stdin) if isinstance(stdin, bytes) else stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=walls.ENVIRONMENT | dict(env or {}),
+            env=walls.ENVIRONMENT | (env or {}),
             process_group=0,  # Ctrl-C in a terminal is ours to hear: we end it
             pass_fds=(refused, told.fileno(), gate.fileno(), *(handle for handle, _ in handles.values())),
         )
