@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from labs.checks import kept, tasks
 from labs.course import aside, release
 from labs.course.release import CourseError
 
-FreshFiles = Mapping[str, Callable[[], bytes]]
+FreshFiles = dict[str, Callable[[], bytes]]
 
 
 def fresh_files(root: Path) -> FreshFiles:
