@@ -202,7 +202,7 @@ def _options(words, refused):
         else:
             option, equals, value = _LETTERS.get(word[1]), word[2:], word[2:]
         kind = _NAMES.get(option)
-        if kind is None:
+        if option is None or kind is None:
             if word.startswith("--") and not equals and words and not words[0][1].startswith("-"):
                 word += "=" + words.pop(0)[1]
             refused.append((index, word, f"{word.partition('=')[0]} is not an option of sbatch"))
