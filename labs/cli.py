@@ -50,7 +50,7 @@ def _doctor(args):
     from labs.slurm import sites
 
     if args.bundle is not None:
-        path = course.question(args.bundle or None)
+        path = course.write_question(args.bundle or None)
         print(f"Wrote {path}. Names of people and machines and paths are replaced; read it before you send it.")
         return 0
     rows = doctor.look() + doctor.settings(sites.names())
@@ -168,7 +168,7 @@ def _slurm_check(args):
 
     folder = Path(args.file).resolve().parent.name
     site = args.site or (folder if folder in sites.names() else sites.default())
-    return check.report(args.file, sites.load(site), args.json)
+    return check.report_on_script(args.file, sites.load(site), args.json)
 
 
 @command("slurm sites")
@@ -199,7 +199,7 @@ def _reset(args):
         fresh = {name: text.encode for name, text in students.generated(root).items() if course.filled_in(name)}
     else:
         fresh = course.fresh_files(root)
-    print(*course.reset(root, args.names, fresh, args.progress), sep="\n")
+    print(*course.reset_files(root, args.names, fresh, args.progress), sep="\n")
 
 
 @command("update")
@@ -207,7 +207,7 @@ def _update(args):
     """A newer release of the course; your answers, scripts and runs stay."""
     from labs import course
 
-    print(*course.update(course.find_course(), args.release, args.older, args.dry_run), sep="\n")
+    print(*course.update_course(course.find_course(), args.release, args.older, args.dry_run), sep="\n")
 
 
 @command("report")
@@ -291,11 +291,12 @@ def _grade_check(args):
     _needs_sources()
     from labs import sandbox
     from labs.grading import check
+    from labs.grading.graded import Graded
 
     if not args.no_run and (missing := sandbox.sandbox_missing()):
         print(f"Nothing of the students' is run, since there is no sandbox: {missing}. All else is looked at.")
     count = check.check(args.out, ".", args.notebooks, execute=not args.no_run, report=_say)
-    print(*map(printable, check.left_open(check.results(args.out))), sep="\n")
+    print(*map(printable, check.left_open(Graded(args.out).found)), sep="\n")
     print(f"{count} looked at; the others are as they were.")
 
 
@@ -319,24 +320,24 @@ def _grade_desk(args):
 def _grade_mark(args):
     """Keeps what a person decides of a submission, and prints all that is kept of it; findings reach no student
     before."""
-    from labs.grading import check, collect, disputes, marks, rubric
+    from labs.grading import collect, disputes, marks
+    from labs.grading.graded import Graded
 
-    out, number, rules = args.out, args.number, rubric.load(args.out)
-    path, found = collect.submission(out, number), None
+    out, number, graded = args.out, args.number, Graded(args.out)
+    path = collect.submission(out, number)
     if args.sentence and not args.confirm:
         raise UseError("--sentence says what a student reads of a finding: name the kind with --confirm.")
     if args.answer and not args.item:
-        raise UseError("--answer needs the ITEM that the student disputes, as 05.3.")
+        raise UseError("--answer needs the ITEM that the student disputes: `labs grade out` names it.")
     for kinds, state in ((args.confirm, "confirmed"), (args.dismiss, "dismissed"), (args.reopen, None)):
         if kinds:
-            found = found or check.results(out).get(number)
-            marks.decide(out, number, found, kinds, state, args.sentence or "")
+            marks.decide(out, number, graded.found.get(number), kinds, state, args.sentence or "")
     if args.answer:
         marks.reply(out, number, args.item, args.answer, disputes.of(collect.contents(path)))
     back = args.item and args.share is None and not (args.answer or args.comment)
     if args.share is not None or args.comment or back:
         item = args.item if args.share is not None or back else None
-        marks.mark(out, number, rules, item, args.share, args.comment)
+        marks.mark(out, number, graded.rules, item, args.share, args.comment)
     kept = marks.load(out).get(number, marks.Marks())
     print(f"Kept of {number}:", *map(printable, [*kept.lines()] or ["nothing"]), sep="\n  ")
 
@@ -344,10 +345,10 @@ def _grade_mark(args):
 @command("grade pin")
 def _grade_pin(args):
     """Pins a comment to a mistake, for all who made it; without CHECK, lists the mistakes by how many made them."""
-    from labs.grading import check, pins, rubric
+    from labs.grading import pins
+    from labs.grading.graded import Graded
 
-    rubric.load(args.out)
-    found = check.results(args.out)
+    found = Graded(args.out).found
     if args.comment is not None:
         made = pins.add(args.out, found, args.check, args.comment, args.of, args.share)
         print(f"Pinned to {args.check}. It reaches {len(made.numbers)}: {', '.join(made.numbers)}.")
@@ -386,7 +387,7 @@ def _say(line):
     print(printable(line), flush=True)
 
 
-def _needs_sources(root=".", folder="solutions", what="the course", yours="notebooks/"):
+def _needs_sources(root: str | Path = ".", folder="solutions", what="the course", yours="notebooks/"):
     """Raise UseError in a student's tree, which has neither sources nor the room that builds from them."""
     if not _has_sources(root, folder):
         raise UseError(f"The sources of {what} are not in this tree ({folder}): yours are ready to fill in {yours}.")
@@ -430,16 +431,22 @@ def parser():
     return top
 
 
+def _whole_from(least):
+    """What argparse calls to read a whole number from `least` on."""
+
+    def number(text):
+        if not least <= int(text) <= MOST:
+            raise argparse.ArgumentTypeError(f"{text} is not a whole number from {least} to {MOST}")
+        return int(text)
+
+    return number
+
+
 def _of_argparse(count=None, **settings):
     """The settings of an option as `add_argument` takes them: its type is a function, which a file can only name."""
 
-    def number(text):
-        if not count <= int(text) <= MOST:
-            raise argparse.ArgumentTypeError(f"{text} is not a whole number from {count} to {MOST}")
-        return int(text)
-
     if count is not None:
-        settings["type"] = number
+        settings["type"] = _whole_from(count)
     elif "type" in settings:
         settings["type"] = {"int": int, "float": float}[settings["type"]]
     return settings

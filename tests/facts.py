@@ -18,7 +18,7 @@ OF_THE_RUN = ("machine", "started", "finished", "script_sha256", "study")  # of 
 MADE_BY = (
     "labs/checks/tryout",
     "labs/checks/stand_in.py",
-    "labs/checks/connected.py",
+    "labs/lessons/connected.py",
     "labs/lessons/nb09/equal_ranks.py",
     "labs/training",
     "labs/hvd",

@@ -57,6 +57,20 @@ def at_two_doors(root):
     return {name: found for name, found in doors.items() if len(found) > 1 and name != "*"}
 
 
+def lessons_named(root):
+    """{module: ids} of the items of lessons, NN.k, that a module of labs/ outside of lessons holds."""
+    tasks = "".join(map(_text, ROOT.glob("labs/lessons/nb*/tasks.toml")))
+    ids = set(re.findall(r'(?m)^id = "(\d\d[a-z]?\.\d+)"', tasks))
+    assert len(ids) > 100
+    found = {path: ids & set(re.findall(r"[\w.]+", _text(path))) for path in sorted(root.glob("labs/**/*.py"))}
+    others = {path.relative_to(root / "labs"): named for path, named in found.items() if named}
+    return {str(path): named for path, named in others.items() if path.parts[0] != "lessons"}
+
+
+def _text(path):
+    return path.read_text(encoding="utf-8")
+
+
 @pytest.fixture
 def copy(tmp_path):
     """A course with the real labs/ that a test may change."""
@@ -103,6 +117,15 @@ def test_a_class_name_stands_once():
 def test_a_class_name_that_stands_twice_is_found(copy):
     (copy / "labs/simulate/again.py").write_text("def f():\n    class Recorder:\n        pass\n")
     assert standing_twice(copy) == {"Recorder": ["simulate/again.py", "training/recorder.py"]}
+
+
+def test_no_room_but_the_lessons_knows_an_item_of_a_lesson():
+    assert lessons_named(ROOT) == {}
+
+
+def test_an_item_that_another_room_knows_is_found(copy):
+    (copy / "labs/grading/again.py").write_text('OWN = {"02.12": None}\n')
+    assert lessons_named(copy) == {"grading/again.py": {"02.12"}}
 
 
 def test_what_a_door_offers_stands_at_no_other_door():

@@ -28,7 +28,7 @@ class Stopwatch:
     def __exit__(self, *_):
         (wall, own, busy), (wall_0, own_0, busy_0) = self._now(), self._begin
         self.seconds, self.others = wall - wall_0, None
-        if None not in (busy, busy_0):
+        if busy is not None and busy_0 is not None:
             spent = busy - busy_0 - (own - own_0)
             self.others = max(0.0, spent / self.seconds / len(os.sched_getaffinity(0)))
 

@@ -113,7 +113,8 @@ def statements_of(lines: list[str], region: Region, name: str) -> tuple[list[ast
     """Top-level statements of a region, with line numbers of the source, and their indentation."""
     inside = lines[region.begin + 1 : region.end]
     code = [line for line in inside if line.strip() and not line.lstrip().startswith("#")]
-    indent = re.match(r"\s*", (code or lines[region.begin :])[0])[0]
+    first = (code or lines[region.begin :])[0]
+    indent = first[: len(first) - len(first.lstrip())]
     opener = "if True:" if indent and code else ""  # in the place of the marker
     try:
         body = parse("\n".join([""] * region.begin + [opener, *inside])).body
@@ -156,7 +157,7 @@ def _definition(node, lines: list[str], indent: str) -> list[str]:
     return header + (_render(body, inner, lines) if isinstance(node, ast.ClassDef) else [inner + YOUR_CODE])
 
 
-def _assigned(node: ast.stmt):
+def _assigned(node: ast.AST):
     """(name, annotation text) of each name that a statement binds and that later code may use."""
     if isinstance(node, DEFINITION):
         yield node.name, ""
@@ -177,10 +178,12 @@ def blank_batch(source, name="script"):
     for region in regions(source, name):
         student += lines[position : region.begin]
         for number, line in enumerate(lines[region.begin + 1 : region.end], region.begin + 2):
-            directive, assignment = _DIRECTIVE.match(line), _ASSIGNMENT.match(line)
-            if not (directive or assignment):
+            if directive := _DIRECTIVE.match(line):
+                student.append(f"{directive[1]}=...")
+            elif assignment := _ASSIGNMENT.match(line):
+                student.append(f"{assignment[1]}={YOUR_CODE}")
+            else:
                 known = "a region of a batch script holds directives with a value and assignments only"
                 raise BuildError(f"{name}:{number}: {known}; move its markers")
-            student.append(f"{directive[1]}=..." if directive else f"{assignment[1]}={YOUR_CODE}")
         position = region.end + 1
     return "\n".join(student + lines[position:])

@@ -105,7 +105,7 @@ def source_hash(root: Path, source: Path) -> str:
 def pair(root: Path, source: Path):
     """(solution notebook without outputs, student's notebook) of a source; nbformat 4.5, same cell ids.
 
-    A cell with metadata `labs={"id": "05.3"}` has the id `labs-05-3`; the id of any other cell is a hash of
+    A cell with metadata `labs={"id": "NN.k"}` has the id `labs-NN-k`; the id of any other cell is a hash of
     the name of the notebook, or of its first part, and of what the student sees in the cell, so it survives changes
     elsewhere. A written answer gets its points, and behind the solution what a good answer holds, from the tasks.toml
     of its lesson; a cell behind it lets students go through that list.
@@ -187,7 +187,7 @@ def student_tasks(text: str) -> str:
 def _cell_id(name: str, cell, seen: Counter, label: str) -> str:
     labs = cell.metadata.get("labs", {})
     if not isinstance(labs, dict) or {"id", "incorrectly_encoded_metadata"} & set(cell.metadata):
-        form = '`# %% labs={"id": "05.3", "kind": "answer"}`'
+        form = '`# %% labs={"id": "NN.k"}`'
         raise BuildError(f"{label}: its metadata cannot be read; write them as {form}")
     lines = [line.rstrip() for line in cell.source.splitlines() if line.strip()]
     text = "\0".join([name, cell.cell_type, *lines])

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from labs import files
 from labs.author import hidden, students
@@ -151,7 +152,7 @@ def shown(solution, student):
     return found
 
 
-def _of(tree, kinds):
+def _of(tree, kinds) -> list[Any]:
     return [node for node in ast.walk(tree) if isinstance(node, kinds)]
 
 

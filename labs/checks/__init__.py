@@ -8,12 +8,10 @@ reflection      reflect: what a written answer holds, ticked by the student
 student_code    a student's code while it is judged: its error with its line, and an end to what has none
 dispute         what a student says against the points of a task, for whoever grades
 kept            progress.json, and the progress over all items
-reading         what judges look at: numbers, the curves of a figure, a line of a file
+reading         what judges look at: numbers, what a function gives and changes
 tryout          a training script tried out in a process of its own: what it does, as facts
-scripts         is a training script right, by what it did?
-batch_scripts   is a batch script right?
-connected       a function on several ranks that exchange, played in one process
-stand_in        what takes the place of labs.hvd and Horovod in both: numbers, refusals, modules
+scripts         what every judge of a script begins with: is it there, is it blank, where does it stop?
+stand_in        what takes the place of labs.hvd and Horovod where ranks are played: numbers, refusals, modules
 """
 
 from labs.checks.judging import answered, check, judge

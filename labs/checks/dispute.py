@@ -51,7 +51,7 @@ def kept(runs):
 
 
 def keep(runs, id, reason):
-    """Keep a dispute about a check, an answer, or one item of it (05.3, T5, T5.2); None withdraws it.
+    """Keep a dispute about a check (NN.k), an answer (a letter and a number), or one item of it; None withdraws it.
 
     Returns all that are kept. Raises UseError, tasks.TaskError: no such task; nothing or too much is said.
     """

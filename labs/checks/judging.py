@@ -2,7 +2,7 @@
 
 A judge stands in the questions.py of its lesson, bound to the id of a task of the tasks.toml beside it:
 
-    @judges("05.6")
+    @judges("NN.k")
     def speedup(function):
         ...
 
@@ -23,8 +23,10 @@ import os
 import re
 import sys
 import textwrap
+from collections.abc import Iterable
 from functools import partial
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
@@ -52,18 +54,20 @@ class NotRight(AssertionError):
     """In strict mode: an answer is wrong or open; the text holds the id, the state and the hint."""
 
 
-def judges(id, as_written=False):
+def judges(id, as_written=False, varied=None):
     """Decorator: the function judges the answers to task `id`. Raises TaskError if another one does already, and for a
     function that returns something or yields nothing: a hint would be lost, and a wrong answer taken for right.
 
     as_written: it gets a text that is a number as the text (`as_number`), for an answer with which a cell goes on.
+    varied: for a student's function whose arguments cannot be changed number by number: a function of these arguments
+        and a random.Random that gives other ones, with which grading calls it (labs.grading.again).
     """
 
     def bind(judge):
         if not inspect.isgeneratorfunction(judge) or returns_value(inspect.unwrap(judge)):
             how = "Write `yield condition, hint` for each hint, and `yield True, hint` for the last one."
             raise tasks.TaskError(f"{judge.__qualname__} judges {id} and must yield its hints, not return them. {how}")
-        judge.as_written = as_written
+        judge.as_written, judge.varied = as_written, varied
         other = JUDGES.setdefault(id, judge)
         if (other.__module__, other.__qualname__) != (judge.__module__, judge.__qualname__):
             raise tasks.TaskError(f"Two functions judge {id}: {other.__qualname__} and {judge.__qualname__}.")
@@ -131,13 +135,20 @@ def unfilled(answers):
     return any(_is_blank(answer) or any(value is ... for value in _held(answer)) for answer in answers)
 
 
-def decided(cases):
+def decided(cases: Iterable[tuple[Any, str | None]]) -> str | None:
     """The hint of the first case that holds: a text, or None for a right answer. None, too, if no case holds."""
     return next((hint for holds, hint in cases if holds), None)
 
 
-def judge(id: str, *answers) -> tuple[str, str]:
-    """(state, text) of an answer, without showing or keeping it; state: right, wrong or open. Raises TaskError."""
+def judge(id: str, *answers: Any) -> tuple[str, str]:
+    """(state, text) of an answer, without showing or keeping it.
+
+    id: of a check
+    answers: what the notebook hands to `check`, of any type
+
+    The state is "right", "wrong" or "open"; the text says why the answer is right, or is a hint, or says what is left
+    to do. Whatever the answer does, it raises nothing here. Raises TaskError for an id that no check has.
+    """
     item, judge = tasks.task(id), judge_of(id)
 
     def judged():
@@ -157,7 +168,7 @@ NOT_TRIED = "not tried out."
 _NAN = "NaN is not a number: 0/0 and infinity - infinity give it. Which line of yours does?"
 
 
-def as_number(answer):
+def as_number(answer: Any) -> Any:
     """A text or array that is one number, as the number, also within a list or tuple; anything else as it is."""
     if isinstance(answer, np.ndarray) and answer.shape == ():
         answer = answer.item()
@@ -253,12 +264,16 @@ class Judgement:
         pass
 
 
-def check(id: str, *answers, without: str | None = None) -> Judgement:
-    """Check an answer, show the result, and keep it. Returns a Judgement: true only if the answer is right.
+def check(id: str, *answers: Any, without: str | None = None) -> Judgement:
+    """Check an answer, show the result, and keep it in progress.json. Returns a Judgement, true only if it is right.
 
-    without: what this answer needs and a machine may lack (a word of CAN_BE_MISSING). In strict mode it is the only
-    reason for which an answer may stay open, and only where it really is missing. Raises TaskError for an unknown id or
-    word, and NotRight in strict mode, which does not blame an answer for a measurement that was too noisy.
+    id: of a check
+    answers: the student's: a number, text, list, function, figure, path of a script, as the question asks
+    without: what this answer needs and a machine may lack (a word of CAN_BE_MISSING). In strict mode this is the only
+        reason for which an answer may stay open, and only where it really is missing
+
+    Raises TaskError for an unknown id or word, and NotRight in strict mode for an answer that is not right; a
+    measurement that was too noisy is no reason for it.
     """
     if without is not None and without not in CAN_BE_MISSING:
         raise tasks.TaskError(f"{id}: without={without!r} is not a reason; allowed: {', '.join(CAN_BE_MISSING)}.")

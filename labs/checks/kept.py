@@ -231,12 +231,11 @@ def progress(folder: str | Path = ".") -> list[dict]:
     for notebook in sorted(Path(folder).glob("[0-9][0-9]*_*.ipynb")):
         texts |= answers(notebook)
     rows = []
-    for lesson in tasks.lessons().values():
-        for item in lesson.task:
-            state = items.get(item.id, {}).get("state", "open")
-            if item.kind == "answer":
-                state = "written" if texts.get(item.id) else "open"
-            kind = "check" if isinstance(item, tasks.Check) else item.kind
-            row = {"id": item.id, "title": item.title, "notebook": lesson.notebook, "kind": kind}
-            rows.append(row | {"points": item.points, "state": state})
+    for id, (lesson, item) in tasks.items().items():
+        state = items.get(id, {}).get("state", "open")
+        if item.kind == "answer":
+            state = "written" if texts.get(id) else "open"
+        kind = "check" if isinstance(item, tasks.Check) else item.kind
+        row = {"id": id, "title": item.title, "notebook": lesson.notebook, "kind": kind}
+        rows.append(row | {"points": item.points, "state": state})
     return rows

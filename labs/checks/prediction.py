@@ -7,14 +7,18 @@ The last one before the outcome counts: after it, another one is refused.
 import ast
 import math
 import re
+from typing import Any
 
 import numpy as np
 
 from labs.checks import judging, kept, tasks
 
 
-def predict(id: str, value) -> None:
+def predict(id: str, value: Any) -> None:
     """Keep a prediction before you run anything. One that is blank, or cannot be, is asked for again.
+
+    id: of a prediction
+    value: a number, a word, or a list of them, as the question asks
 
     Raises TaskError for an unknown id, and NotRight in strict mode for a prediction that is not kept.
     """
@@ -42,12 +46,15 @@ def predict(id: str, value) -> None:
     judging.show(id, state, f"{item.title}: {kept.shown(value, str)}. Kept; now find out.")
 
 
-def outcome(id: str, found, interval: tuple[float, float] | None = None, *, how: str = "measured") -> None:
+def outcome(id: str, found: Any, interval: tuple[float, float] | None = None, *, how: str = "measured") -> None:
     """Show what came of a prediction beside it, and keep both.
 
-    found: the number, word or list that `predict` asked for; None as long as it is not known. interval: (low, high).
-    how: measured, recorded, counted, computed, simulated. The prediction may be one of an earlier notebook. Raises
-    TaskError for an unknown id or an outcome that its prediction could not be.
+    id: of a prediction, also of an earlier notebook
+    found: the number, word or list that `predict` asked for, in the same unit; None as long as it is not known
+    interval: (low, high) around `found`, if it has one
+    how: measured, recorded, counted, computed or simulated
+
+    Raises TaskError for an unknown id, or an outcome that its prediction could not be.
     """
     item = tasks.task(id)
     said = _said(kept.read_progress().get(id, {}))
@@ -74,16 +81,15 @@ def predictions() -> list[dict]:
     prediction is 0; right: for words. Both are None as long as one of the two is not there.
     """
     items, rows = kept.read_progress(), []
-    for lesson in tasks.lessons().values():
-        for item in lesson.task:
-            if isinstance(item, tasks.PredictionTask):
-                entry = items.get(item.id, {})
-                said, found = _said(entry), entry.get("outcome")
-                row = {"id": item.id, "title": item.title, "notebook": lesson.notebook, "said": said, "outcome": found}
-                row |= {"interval": entry.get("interval"), "ratios": None, "right": None}
-                if said is not None and found is not None:
-                    row |= {"right": said == found} if item.words else {"ratios": _ratios(said, found)}
-                rows.append(row)
+    for id, (lesson, item) in tasks.items().items():
+        if isinstance(item, tasks.PredictionTask):
+            entry = items.get(id, {})
+            said, found = _said(entry), entry.get("outcome")
+            row = {"id": id, "title": item.title, "notebook": lesson.notebook, "said": said, "outcome": found}
+            row |= {"interval": entry.get("interval"), "ratios": None, "right": None}
+            if said is not None and found is not None:
+                row |= {"right": said == found} if item.words else {"ratios": _ratios(said, found)}
+            rows.append(row)
     return rows
 
 
@@ -119,7 +125,7 @@ def read(item, value, within=True):
     count = 1 if item.count == "any" else item.count
     if parts is None or len(parts) < count or (item.count != "any" and len(parts) > count):
         return None
-    found = [_word(item, part) if item.words else _number(item, part, within) for part in parts]
+    found: list = [_word(item, part) if item.words else _number(item, part, within) for part in parts]
     if any(each is None for each in found):
         return None
     if item.count == "any":

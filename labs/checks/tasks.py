@@ -1,14 +1,14 @@
 """The items of the course, as data: labs/lessons/nbNN/tasks.toml, one file for each lesson.
 
-    notebook = "05_resnet50_scaling"
+    notebook = "NN_name"
     title = "How much faster ..."   # of the notebook, as its first cell has it, with the minutes that it states
     minutes = 65
     optional = true         # for a lesson that the others do not need
     paths = ["afternoon", "practical"]  # the shorter ways through the course on which it lies
-    part_of = "05_resnet50_scaling"     # for a later part of a notebook; an id names an item, whatever part it is in
+    part_of = "MM_name"                 # for a later part of a notebook; an id names an item, whatever part it is in
 
     [[task]]                # in the order of the notebook
-    id = "05.6"
+    id = "NN.6"
     kind = "check"          # judged by a function of the lesson's questions.py
     title = "Speedup"
     points = 1
@@ -31,7 +31,7 @@ import functools
 import os
 import re
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
@@ -41,7 +41,8 @@ from labs.errors import UseError
 LESSONS = Path(__file__).parents[1] / "lessons"
 
 
-PATHS = ("afternoon", "practical", "everything")  # ways through the course; all lessons lie on the last one
+ShorterPath = Literal["afternoon", "practical"]
+PATHS = (*get_args(ShorterPath), "everything")  # ways through the course; all lessons lie on the last one
 
 
 class TaskError(UseError):
@@ -89,7 +90,7 @@ class Given(BaseModel, extra="forbid", frozen=True):
     otherwise: dict[str, float] = {}
 
 
-class Check(Task):
+class Check(Task, frozen=True):
     """An item that `check` judges.
 
     several: whether right answers differ in their numbers, as fits by other weights do
@@ -102,7 +103,7 @@ class Check(Task):
     given: Given = Given()
 
 
-class Choice(Check):
+class Choice(Check, frozen=True):
     """A check whose judge is data: one letter is right, and each wrong one has its hint."""
 
     kind: Literal["choice"]
@@ -110,7 +111,7 @@ class Choice(Check):
     wrong: dict[str, str] = Field(min_length=1)
 
 
-class PredictionTask(Task):
+class PredictionTask(Task, frozen=True):
     """An expectation before a run: kept, not judged."""
 
     kind: Literal["prediction"]
@@ -131,7 +132,7 @@ class PredictionTask(Task):
         return self
 
 
-class Answer(Task):
+class Answer(Task, frozen=True):
     """A written answer, in the text cell of the notebook that carries its id."""
 
     kind: Literal["answer"]
@@ -147,24 +148,27 @@ class Answer(Task):
         return [line for line in self.holds if line != "..."]
 
 
+Item = Check | Choice | PredictionTask | Answer
+
+
 class Lesson(BaseModel, extra="forbid", frozen=True):
     """One notebook: its title, the minutes that it takes, and its items in their order.
 
     replay: the preset with which grading runs it, where that changes how much is simulated, and no answer
-    part_of: for the second and later parts of a notebook (05b), the notebook that is its first part
+    part_of: for the second and later parts of a notebook, the notebook that is its first part
     """
 
     notebook: str
     title: str = Field(min_length=1)
     minutes: int = Field(ge=1)
     optional: bool = False
-    paths: list[Literal[PATHS[:-1]]] = []
+    paths: list[ShorterPath] = []
     part_of: str | None = None
     replay: str | None = None
-    task: list[Annotated[Check | Choice | PredictionTask | Answer, Field(discriminator="kind")]]
+    task: list[Annotated[Item, Field(discriminator="kind")]]
 
 
-def load(path):
+def load(path: str | Path) -> Lesson:
     """The Lesson in a tasks.toml, read again only when it has changed. Raises TaskError, with the file and the id, for
     what cannot be used."""
     try:
@@ -195,7 +199,7 @@ def _read(path, version):
     return lesson
 
 
-def lessons():
+def lessons() -> dict[str, Lesson]:
     """{name of the folder, as nb05: Lesson} of all lessons, in order. Raises TaskError, also for an id of two."""
     found, owner = {}, {}
     for path in sorted(LESSONS.glob("nb*/tasks.toml")):
@@ -207,26 +211,26 @@ def lessons():
     return found
 
 
-def items():
+def items() -> dict[str, tuple[Lesson, Item]]:
     """{id: (Lesson, item)} of all lessons, in order. Raises TaskError."""
     return {item.id: (lesson, item) for lesson in lessons().values() for item in lesson.task}
 
 
-def on_path(path):
+def on_path(path: str) -> list[Lesson]:
     """The lessons of one of PATHS, in order. Raises TaskError."""
     if path not in PATHS:
         raise TaskError(f"There is no path {path!r}. The paths are: {', '.join(PATHS)}.")
     return [lesson for lesson in lessons().values() if path == PATHS[-1] or path in lesson.paths]
 
 
-def parts(notebook):
-    """The names of a notebook and of its later parts: 05b goes where 05 goes."""
+def parts(notebook: str) -> list[str]:
+    """The names of a notebook and of its later parts, which go where it goes."""
     names = [lesson.notebook for lesson in lessons().values() if lesson.part_of == notebook]
     return [notebook, *names]
 
 
-def find(id):
-    """(name of the folder, item) of an id. "05.13" is looked up in nb05 first, then in the others. Raises TaskError."""
+def find(id: str) -> tuple[str, Item]:
+    """(name of the folder, item) of an id. NN.k is looked up in nbNN first, then in the others. Raises TaskError."""
     likely, ids = f"nb{id.partition('.')[0]}", []
     for path in sorted(LESSONS.glob("nb*/tasks.toml"), key=lambda path: (path.parent.name != likely, path)):
         for item in load(path).task:
@@ -236,6 +240,6 @@ def find(id):
     raise TaskError(f"There is no task {id!r}. The tasks are: {', '.join(ids)}.")
 
 
-def task(id: str) -> Task:
-    """The item with this id. Raises TaskError with the ids that exist."""
+def task(id: str) -> Item:
+    """The item of any lesson with this id. Raises TaskError, which names the ids that there are."""
     return find(id)[1]

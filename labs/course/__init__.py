@@ -8,7 +8,7 @@ update      a newer release over a course that has begun
 question    versions and the ends of the last logs in one text, without names and paths
 """
 
-from labs.course.question import question
+from labs.course.question import write_question
 from labs.course.release import CourseError, filled_in, find_course
-from labs.course.reset import fresh_files, reset
-from labs.course.update import update
+from labs.course.reset import fresh_files, reset_files
+from labs.course.update import update_course

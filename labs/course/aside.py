@@ -1,6 +1,6 @@
 """What is replaced is kept first: PATH as old/PATH with a number, where neither `labs` nor a lesson looks.
 
-One command at a time replaces anything in a course: `alone`.
+Only one command at a time may replace anything in a course, the one inside of `alone`.
 """
 
 from itertools import count

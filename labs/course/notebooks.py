@@ -132,16 +132,15 @@ def _read(content):
         if not isinstance(cell, dict) or cell.get("cell_type") not in ("code", "markdown", "raw"):
             raise ValueError("a cell of no known kind")
         metadata = cell.setdefault("metadata", {})
+        source = cell.get("source", "")
         sound = isinstance(metadata, dict) and isinstance(metadata.get("labs", {}), dict)
-        if not (sound and isinstance(_text(cell), str)):
+        if not (sound and all(isinstance(line, str) for line in (source if isinstance(source, list) else [source]))):
             raise ValueError("a cell that cannot be read")
     return notebook
 
 
 def _text(cell):
-    source = cell.get("source", "")
-    lines = isinstance(source, list) and all(isinstance(line, str) for line in source)
-    return "".join(source) if lines else source
+    return "".join(cell.get("source", ""))  # a text, or its lines
 
 
 def _content(cell):

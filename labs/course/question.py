@@ -28,8 +28,11 @@ _PART = r"[^\s/:\"',;()<>|]"  # a character of a path's part, where paths end in
 _HOSTS = re.compile(rf"({'|'.join(_NAMES['before_hosts'])})(?:[\w.,:-]|\[[\d,-]+\])+(?<=[\w\]])", re.MULTILINE)
 
 
-def question(path: str | Path | None = None, start: str | Path = ".") -> Path:
-    """Write the text to `path` (default: labs-question.txt, or the next free name); returns its path.
+def write_question(path: str | Path | None = None, start: str | Path = ".") -> Path:
+    """Write a question to the instructor: versions, what `labs doctor` says, the ends of logs; returns its path.
+
+    path: of the new file (default: labs-question.txt, or the next free name)
+    start: a folder of the course
 
     Raises CourseError for a path that is taken.
     """
@@ -42,7 +45,7 @@ def question(path: str | Path | None = None, start: str | Path = ".") -> Path:
     return Path(path)
 
 
-def text(start="."):
+def text(start: str | Path = ".") -> str:
     """The text. It has at most RUNS * 3 * END bytes and what doctor and the versions take."""
     folder, stamp = Path(start).resolve(), "no release"
     with suppress(CourseError):

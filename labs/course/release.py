@@ -55,7 +55,7 @@ class ReleaseStamp(BaseModel, frozen=True):
         return [found[1] for name in sorted(self.files) if (found := re.fullmatch(r"notebooks/([^/]+)\.ipynb", name))]
 
     def age(self):
-        """What is greater the newer the release is."""
+        """(version as numbers, date): greater for a newer release."""
         return tuple(map(int, self.version.split("."))), self.date
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -10,17 +11,23 @@ from labs.checks import kept, tasks
 from labs.course import aside, release
 from labs.course.release import CourseError
 
+FreshFiles = dict[str, Callable[[], bytes]]
 
-def fresh_files(root: Path) -> dict:
-    """{path: function that gives its fresh bytes} of all that students fill in, in a course made by a release."""
+
+def fresh_files(root: Path) -> FreshFiles:
+    """{path: function that gives its fresh bytes} of all that students fill in, in a course made by a release.
+
+    root: the course's folder. Raises CourseError where no release made it; so does a function whose copy is damaged.
+    """
     names = sorted(filter(release.filled_in, release.stamp_of(root).files))
     return {name: lambda name=name: release.fresh_copy(root, name) for name in names}
 
 
-def reset(root: Path, names: list[str], fresh: dict, progress: bool = False) -> list[str]:
+def reset_files(root: Path, names: list[str], fresh: FreshFiles, progress: bool = False) -> list[str]:
     """Make files fresh again, the old ones kept aside; returns what was done, as lines.
 
-    names: such as 05, scripts/ResNet50.py, slurm/local/ResNet50.sh, or paths from where you are
+    root: the course's folder
+    names: numbers of notebooks, scripts/NAME.py, slurm/SITE/NAME.sh, or paths from where you are
     fresh: as `fresh_files` gives it
     progress: also forget what progress.json says of the notebooks' items
 

@@ -23,8 +23,13 @@ _PACKAGES = {"pyproject.toml", "uv.lock", ".python-version"}
 _NEXT = f"{FOLDER}/next"
 
 
-def update(root: Path, source: str | Path, older: bool = False, dry_run: bool = False) -> list[str]:
-    """Bring the course at `root` to the release in `source`, a zip or a folder; returns what changed, as lines.
+def update_course(root: Path, source: str | Path, older: bool = False, dry_run: bool = False) -> list[str]:
+    """Bring a course to a newer release; returns what changed, as lines.
+
+    root: the course's folder
+    source: the release, a zip or a folder
+    older: whether it may also be older than the course
+    dry_run: whether only to say what would change
 
     Raises CourseError, before anything is written: no release, damaged, not to be trusted, older than the course (but
     with `older`). Raises files.WriteError where the disk is full, then run it again; or where another command is

@@ -1,11 +1,12 @@
 """A student's function and the right one, called with inputs that no student has seen."""
 
 import copy
-import itertools
 import random
+from typing import Any
 
 import numpy as np
 
+from labs.checks import judging
 from labs.grading.wire import Unfit
 
 TRIES, CALLS = 3, 8  # variants of a call; calls of the judge that are varied
@@ -16,21 +17,27 @@ NEAR = 1e-3  # relative: as exact as a formula must be
 def differs(theirs, right, calls, seed, id=None):
     """Whether a student's function gives anything else than the right one, for variants of the judge's own calls.
 
-    calls: tuples of arguments; seed: of the draw, so that it is the same each time; id: of the check. Inputs for which
-    the right function has no answer say nothing.
+    theirs, right: the two functions
+    calls: tuples of arguments, those of the judge's own calls
+    seed: of the random draw; the same seed gives the same variants
+    id: of the check, whose judge may say how its arguments are varied
+
+    Variants for which the right function raises an error are left out.
     """
     variants = drawn(right, calls, seed, id)
     return any(not _same(theirs(*arguments), wanted) for arguments, wanted, _ in variants)
 
 
 def drawn(right, calls, seed, id=None):
-    """[(other arguments, the right answer to them, whether it is another one than to the judge's own)].
+    """[(other arguments, the right answer to them, whether this differs from the answer to the judge's own arguments)].
 
-    At least in half of them it is, if there are such at all: or a function that returns what it has returned to the
-    judge is right for others, too. They are looked for by ever greater changes.
+    The answers differ in at least half of them, where such arguments are found: otherwise a function that repeats what
+    it once answered the judge would pass. So if small changes of the arguments leave the answer as it is, larger ones
+    are tried. Arguments are those of `differs`.
     """
     draw, other, same = random.Random(seed), [], []
-    for vary in [OWN[id]] if id in OWN else [_varied, _one_by_one, _mixed]:
+    own = getattr(judging.judge_of(id), "varied", None) if id else None
+    for vary in [own] if own else [_varied, _one_by_one, _mixed]:
         for arguments in calls[:CALLS]:
             before = _answer(right, arguments)
             tries = [_one(right, arguments, before, vary, draw) for _ in range(TRIES)]
@@ -45,7 +52,8 @@ def drawn(right, calls, seed, id=None):
 
 
 def _one(right, arguments, before, vary, draw):
-    """A variant of a call with another right answer, if one is found in some attempts; else any; else None."""
+    """A variant of a call whose right answer differs from `before`; after ATTEMPTS any variant with an answer; else
+    None."""
     found = None
     for _ in range(ATTEMPTS):
         made = vary(arguments, draw)
@@ -65,8 +73,8 @@ def _answer(right, arguments):
 
 
 def _varied(arguments, draw):
-    """Other arguments of their kinds: the order of numbers stays (the lower end of an interval is below the upper one),
-    and so does the ratio of two arrays."""
+    """Other arguments of the same types. The order of numbers stays, as that of the two ends of an interval; and one
+    factor for all arrays keeps their ratio."""
     scale = draw.uniform(0.6, 1.6)
     made = [_vary(each, draw, lambda value: value * scale) for each in arguments]
     places = [place for place, each in enumerate(arguments) if isinstance(each, float)]
@@ -97,35 +105,22 @@ def _shuffled(value, draw):
     return copy.deepcopy(value)
 
 
-def _vary(value, draw, number):
-    """Another value of that kind: other numbers, also in what a list or dict holds, where `number` gives another float:
-    one factor for all keeps points on their line. Whole ones in a list stay, since they may be places; so do 0 and 1,
-    which are often special."""
+def _vary(value: Any, draw, number) -> Any:
+    """Another value of the same type: other numbers, also inside of a list, dict or array, where `number` changes each
+    float (one factor for all keeps points on a line). Whole numbers in a list stay, since they may be indices; so do 0
+    and 1, which often have a meaning of their own."""
+    if type(value) in (list, tuple):
+        of_list = {int: copy.copy, float: number}
+        return type(value)(of_list.get(type(each), lambda e: _vary(e, draw, number))(each) for each in value)
     if isinstance(value, float):
         return value * draw.uniform(0.6, 1.6)
     if isinstance(value, int) and not isinstance(value, bool) and value > 1:
         return value * draw.choice((2, 3))
-    if type(value) in (list, tuple):
-        of_list = {int: copy.copy, float: number}
-        return type(value)(of_list.get(type(each), lambda e: _vary(e, draw, number))(each) for each in value)
     if isinstance(value, dict):
         return {key: _vary(each, draw, number) for key, each in value.items()}
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         return np.array([number(each) for each in value.ravel().tolist()], value.dtype).reshape(value.shape)
     return copy.deepcopy(value)
-
-
-def _gradients(arguments, draw):
-    """Of 02.12: gradients of some workers, each of which computes one after the other, and one among them."""
-    work = []
-    for worker in range(draw.randint(2, 4)):
-        times = itertools.accumulate(draw.uniform(0.5, 4) for _ in range(draw.randint(3, 5)))
-        work += [(worker, begin, end) for begin, end in itertools.pairwise(times)]
-    made = [type(arguments[1])(*each, -1) for each in sorted(work, key=lambda each: each[2])]
-    return [made, draw.choice(made)]
-
-
-OWN = {"02.12": _gradients}  # of what no number may be changed by itself
 
 
 def _same(one, other):

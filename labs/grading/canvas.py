@@ -5,6 +5,7 @@ Section come first, and an assignment is "Name (12345)". Numbers may have a comm
 """
 
 import re
+from typing import Any
 
 from labs.errors import UseError
 from labs.grading.table import Sheet, number
@@ -17,7 +18,7 @@ _ANONYMOUS = re.compile(r"(?P<late>LATE_)?(?P<who>anon_[^\W_]+)" + _FILE)
 _ASSIGNMENT = re.compile(r"(?P<name>.*\S)\s*\((?P<id>\d+)\)", re.S)
 
 
-def exported(path):
+def exported(path) -> dict[str, Any] | None:
     """What the path of a file in an export says of it, as fields of incoming.Handed; None if it is
     another platform's."""
     found = _ANONYMOUS.fullmatch(path) or _EXPORTED.fullmatch(path)

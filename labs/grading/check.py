@@ -38,11 +38,16 @@ _KIT = Path(__file__).parents[1]
 
 
 def check(out, root=".", notebooks=None, execute=True, at_once=AT_ONCE, report=print):
-    """Look at every collected submission that was not looked at as it is; returns how many were.
+    """Look at every collected submission that is new, or has changed since it was looked at; returns how many.
 
-    root: of the course, with solutions; notebooks: names of those that count (default: those of the last time, or all
-    but optional ones); execute: whether students' notebooks are run, in the sandbox. report: called with a line for
-    each. Raises UseError where nothing is collected. Where it is interrupted, what was begun is ended.
+    out: the folder of the grading
+    root: the course's folder, with solutions
+    notebooks: names of those that count (default: those of the last time, or all but optional ones)
+    execute: whether students' notebooks are run, in the sandbox
+    at_once: how many notebooks are run at the same time
+    report: called with a line for each submission
+
+    Raises UseError where nothing is collected. Where it is interrupted, the processes that it has started are ended.
     """
     found = collect.submissions(out)
     if not found:
@@ -129,16 +134,16 @@ def _mortal():
         signal.signal(number, lambda *_: None)
 
 
-def results(out):
-    """{number: what was found} of all that are collected, with the findings across students.
+def results(out, paths=None, rules=None):
+    """{number: what was found} of all that are collected, with the findings across students. paths, rules: the
+    collected submissions, {number: path}, and the Rubric, where they have been read.
 
     Each is a dict {findings: [Finding], checks: {notebook: {id: {state, how, text, code}}}, answers: {id: text}, told,
     ...}. A check that counts and was not judged yet is open for a person, and is no wrong one.
     Raises UseError for a damaged file; `check` looks again at whose it is.
     """
-    paths = ((number, _path(out, number)) for number in collect.submissions(out))
-    kept = {number: each for number, path in paths if (each := store.read(path))}
-    counted = rubric.load(out).checks
+    numbers, counted = paths or collect.submissions(out), (rules or rubric.load(out)).checks
+    kept = {number: each for number in numbers if (each := store.read(_path(out, number)))}
     series = [
         copies.Series(number, name, kind, started, np.log(steps))
         for number, each in kept.items()

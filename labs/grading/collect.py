@@ -51,7 +51,9 @@ def collect(source, out, due=None, sheet=None):
     text = json.dumps(names, indent=1, ensure_ascii=False)
     files.write(out / "names.json", text.encode(errors="surrogatepass"))  # so that a name is the same one next time
     report, unknown = store.read(out / "collection.json"), []
-    rows = sheet.rows_of(names)[0] if sheet and sheet.late else {}
+    said = {}
+    if sheet and sheet.late:
+        said = {number: sheet.late[row] for number, row in sheet.rows_of(names)[0].items()}
     for key, (*others, last) in found.items():
         number = known[key]
         if counted := [each for each in others if not each.beside]:
@@ -59,7 +61,7 @@ def collect(source, out, due=None, sheet=None):
             last.told += [f"another one, {one.file}: {line}" for one in counted for line in one.told]
         last.told += [line for each in others if each.beside for line in each.told]
         last.told += ["empty: a text answer came, and no file"] * last.beside
-        late = _lateness(last.late, due, sheet.late[rows[number]] if number in rows else None)
+        late = _lateness(last.late, due, said.get(number))
         last.told += [late] if late else ["late or not: unknown"] if late is None and (due or sheet) else []
         unknown += [number] * (late is None)
         files.write(out / f"submissions/{number}.zip", zipped(last.contents))
@@ -121,9 +123,9 @@ def submission(out, number):
         raise UseError(f"There is no submission {number} in {out}.") from None
 
 
-def holds(out, number):
+def holds(path):
     """Whether a collected submission has any file."""
-    with zipfile.ZipFile(submission(out, number)) as archive:
+    with zipfile.ZipFile(path) as archive:
         return bool(archive.namelist())
 
 
@@ -139,7 +141,8 @@ def contents(path, only=None):
 
 
 def _order(handed):
-    """What is handed in later stands behind; what cannot be read before all that can, and what is beside before all."""
+    """Sorts what one student handed in; the last one counts. That is the latest of those that can be read. A text
+    answer, or a file beside a zip, comes before all others."""
     return not handed.beside, bool(handed.contents), handed.order, handed.stamp, handed.source
 
 

@@ -11,6 +11,7 @@ import html
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import ipywidgets
 
@@ -65,7 +66,7 @@ class Desk:
         self.rules, self._marks = self.graded.rules, self.graded.own
         self._code = cache(lambda number: shown.code(self.graded.paths[number]))
         self._evidence = cache(self._evidence)
-        self.task = task or next(iter(self._tasks()), None)
+        self.task: str = task or next(iter(self._tasks()), "")
         if self.task not in self._tasks():
             raise UseError(f"The rubric has no written answer {self.task!r}; it has {', '.join(self._tasks())}.")
         self.said, self.place, self._drawing = "", 0, False
@@ -109,7 +110,7 @@ class Desk:
         return sorted(found, key=lambda card: hashlib.sha256(f"{card[1]} {card[0]}".encode()).hexdigest())
 
     @property
-    def card(self):
+    def card(self) -> tuple[Any, str]:
         """(number, id) of what is shown; (None, the question) where nobody has handed in anything."""
         return ([(None, self.task)] if not self.cards else self.cards)[self.place % max(1, len(self.cards))]
 

@@ -16,9 +16,9 @@ def of(contents):
     return {}
 
 
-def every(out):
-    """{number: {id: Dispute}} of all collected submissions that dispute something."""
-    found = ((number, of(collect.contents(path, _PLACES))) for number, path in collect.submissions(out).items())
+def every(paths):
+    """{number: {id: Dispute}} of the collected submissions, {number: path}, that dispute something."""
+    found = ((number, of(collect.contents(path, _PLACES))) for number, path in paths.items())
     return {number: disputed for number, disputed in found if disputed}
 
 

@@ -12,7 +12,7 @@ from labs.costs.computation import BYTES, FLOPS
 from labs.costs.memory import KEPT
 from labs.errors import LabsError
 from labs.grading import guessing
-from labs.grading.finding import Finding, looked
+from labs.grading.finding import Finding, Severity, looked
 from labs.models import counts
 from labs.printed import few, grouped
 from labs.report.gather import findings_of
@@ -21,7 +21,7 @@ LEAST = 8  # steps: fewer say nothing about their spread
 CORE, GPU = 300e9, 3e15  # operations/s that nothing exceeds: a core (64 per cycle at 4 GHz), a GPU (matrix units, 2025)
 MOST_PIXELS = 1024  # per side: larger images are not counted
 WINOGRAD = 2.25  # times fewer multiplications (A. Lavin and S. Gray, CVPR 2016)
-_SEVERITY = {"not measured by you": "look", "counted twice": "look", "different machines": "look"}
+_SEVERITY: dict[str, Severity] = {"not measured by you": "look", "counted twice": "look", "different machines": "look"}
 
 
 def findings(submission):

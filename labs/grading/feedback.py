@@ -20,7 +20,8 @@ _PATH = re.compile(r"(?<![\w.])(?:~|[A-Za-z]:)?(?:[/\\][\w.+@ -]*[\w.+@-]){2,}[/
 
 
 def page(graded, number, made):
-    """All that stands in the feedback on a submission of a Graded, as data for feedback.typ. made: its Lines."""
+    """All that the feedback on a submission says, as data for feedback.typ. graded: a Graded; made: the submission's
+    PointsLines."""
     found, rules, own = graded.found[number], graded.rules, graded.own(number)
     who, code = _who(graded.names.get(number)), shown.code(graded.paths[number])
     pinned = {id: pin.comment for id, pin in pins.pinned(rules.pin, found).items()}

@@ -1,4 +1,4 @@
-"""A finding about the evidence: for a person, who decides. None takes a point by itself."""
+"""A finding about the evidence: for a person, who decides. No finding takes a point by itself."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
@@ -25,6 +25,21 @@ class Finding:
     @property
     def honest(self):
         return HONEST.get(self.kind, "see what the report says about it")
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """How a check was judged. how: outside, inside or person, as labs.grading.judge says; text: the hint.
+
+    Where a person decides, the state is what was said in the sandbox, and gives no points; code is what the student
+    wrote for this check. Open and not left to a person is what was not done.
+    """
+
+    state: Literal["right", "wrong", "open"]
+    how: str
+    text: str = ""
+    code: str | None = ""
+    __pydantic_config__: ClassVar = {"extra": "allow"}  # of a newer kit, where it is read from a file
 
 
 def by_id(checks):

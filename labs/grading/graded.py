@@ -1,5 +1,6 @@
 """A grading as its later steps see it: what was collected, found and decided, each file of its folder read once."""
 
+from functools import cached_property
 from pathlib import Path
 
 from labs.errors import UseError
@@ -7,19 +8,33 @@ from labs.grading import check, collect, disputes, marks, points, rubric, store
 
 
 class Graded:
-    """A grading's folder `out`. By number of the submission: `paths`, `found` (of check.results), `names`, `collected`,
-    `disputed`; besides `rules`, the Rubric, and `decided`, {number: Marks}.
+    """A grading's folder `out`, its Rubric `rules`, and by number of the submission: `paths`, `found` (as check.results
+    gives it), `names`, `collected`, `disputed`, and `decided`, the Marks.
 
-    Raises UseError where nothing was looked at yet, and for a damaged file.
+    What is not needed is not read. Raises UseError for a damaged file; `found` also where nothing was looked at yet.
     """
 
     def __init__(self, out):
-        self.out, self.found, self.paths = Path(out), check.results(out), collect.submissions(out)
-        if not self.found:
-            raise UseError(f"{out} holds no results: run `labs grade check` first.")
-        self.names, self.collected = (store.read(self.out / name) for name in ("names.json", "collection.json"))
-        self.disputed = {number: each for number, each in disputes.every(out).items() if number in self.found}
+        self.out, self.paths = Path(out), collect.submissions(out)
         self.read()
+
+    @cached_property
+    def found(self):
+        if found := check.results(self.out, self.paths, self.rules):
+            return found
+        raise UseError(f"{self.out} holds no results: run `labs grade check` first.")
+
+    @cached_property
+    def names(self):
+        return store.read(self.out / "names.json")
+
+    @cached_property
+    def collected(self):
+        return store.read(self.out / "collection.json")
+
+    @cached_property
+    def disputed(self):
+        return {number: each for number, each in disputes.every(self.paths).items() if number in self.found}
 
     def read(self):
         """Read again what people change meanwhile: marks and rubric."""
@@ -30,7 +45,7 @@ class Graded:
         return self.decided.get(number) or marks.Marks()
 
     def lines(self, number, rules=None):
-        """The points.Lines of a submission, by another Rubric where one is given."""
+        """The PointsLines of a submission, by another Rubric where one is given."""
         return points.lines(self.found[number], rules or self.rules, self.own(number))
 
     def waits(self, number):

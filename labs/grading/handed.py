@@ -1,11 +1,12 @@
-"""A collected submission, opened: its files in a folder of their own, and what the report's room makes of them."""
+"""A collected submission, opened: its files in a folder of their own, its run records and logs, and the course that
+labs.report sees in them."""
 
 import json
 import os
 import shutil
 import tempfile
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import psutil
@@ -31,7 +32,7 @@ class Submission:
 
     def __init__(self, number, contents, root):
         self.number, self.contents, self.root = number, contents | dict(_parts(contents)), Path(root)
-        self._logged = {}
+        self.logged = cache(self._logged)  # many records share one log
         for name, content in self.contents.items():
             files.write(self.root / name, content, lasting=False)
         self.runs = self.root / ("notebooks/runs" if not any(n.startswith("runs/") for n in contents) else "runs")
@@ -61,13 +62,11 @@ class Submission:
                 found[path.stem] = str(problem).replace(str(self.root), "")
         return found
 
-    def logged(self, path):
-        """{workers: Runs} of a log; of one that many records share once. Empty where it holds no epochs."""
-        if path not in self._logged:
-            self._logged[path] = {}
-            with suppress(LabsError):
-                self._logged[path] = grouped((run.workers, run) for run in logs.read(path))
-        return self._logged[path]
+    def _logged(self, path):
+        """{workers: Runs} of a log. Empty where it holds no epochs."""
+        with suppress(LabsError):
+            return grouped((run.workers, run) for run in logs.read(path))
+        return {}
 
     def digests(self, name):
         """SHA-256 of a file that was handed in, and of the same before paths were taken out of it, or None."""

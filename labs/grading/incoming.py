@@ -196,7 +196,7 @@ def _platform(path):
     return moodle.exported(path) or canvas.exported(path)
 
 
-def _handed_by(name, stamp=0.0):
+def _handed_by(name, stamp: float | tuple = 0.0):
     """Who handed in a file of this name."""
     path = name.strip("/").replace("\\", "/")
     if says := _platform(path):

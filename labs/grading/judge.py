@@ -15,7 +15,7 @@ import queue
 import signal
 import sys
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -25,6 +25,7 @@ from labs import sandbox
 from labs.checks import judging, tasks
 from labs.errors import LabsError
 from labs.grading import again, plain, reference, wire
+from labs.grading.finding import CheckResult
 from labs.measure import breakdown
 from labs.results import collect as results
 from labs.results import log as logs
@@ -35,20 +36,6 @@ MESSAGES = 2000  # that one notebook may send
 CPU_SECONDS = 120  # of this process, for judging one notebook
 LONGEST = 20_000  # characters of the code that a person sees beside an open check
 OTHER_INPUTS = "Right for the numbers of the notebook, wrong for others: does it take all it needs from its arguments?"
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """How a check was judged: state right, wrong or open; how: outside, inside or person; text: the hint.
-
-    Where a person decides, the state is what was said in the sandbox, and gives no points; code is what the student
-    wrote for this check. Open and not left to a person is what was not done.
-    """
-
-    state: str
-    how: str
-    text: str = ""
-    code: str = ""
 
 
 class Gone(Exception):
@@ -131,20 +118,19 @@ def judged(submission, root, notebook, seed):
         return dict.fromkeys(reference.asked(root, notebook), CheckResult("open", "outside", NOT_HANDED_IN)), []
     if missing := sandbox.sandbox_missing():
         return unjudged(submission, root, notebook, missing), []
-    found, told, stopped = {}, [], ""
+    replay, stopped = _Replay(submission, root, notebook, seed), ""
     try:
         with _clock() as clock:
-            _replayed(submission, root, notebook, seed, clock, found, told)
+            replay.run(clock)
     except Gone as end:
         stopped = str(end)
     except TooLong:
         stopped = "to judge what was sent takes too long"
-    told += [stopped] * bool(stopped)
     made, unreached = {}, CheckResult("open", "outside", "its cell was not reached")
     for id, rest in unjudged(submission, root, notebook, stopped).items():
-        each = found.get(id, rest if stopped else unreached)
+        each = replay.found.get(id, rest if stopped else unreached)
         made[id] = each if each.how != "person" else replace(each, code=rest.code)
-    return made, told
+    return made, replay.told + [stopped] * bool(stopped)
 
 
 NOT_HANDED_IN, NOT_DONE = "the notebook was not handed in", "not done"
@@ -184,50 +170,123 @@ def _clock():
         signal.signal(signal.SIGVTALRM, before)
 
 
-def _replayed(submission, root, notebook, seed, clock, found, told):
-    """Run a notebook in replay: put into `found` the CheckResult of each of its checks, and lines into `told`. Raises
-    Gone and TooLong with what was found until then, and SandboxError."""
-    asked, failed = reference.asked(root, notebook), 0
-    student, cells, damage = _student(submission, root, notebook)
-    if damage and not cells:  # an accident on its way, perhaps
-        raise Gone(damage[0])
-    told += damage
-    found |= {id: _batch(submission, id, each.batch) for id, each in asked.items() if each.batch}
-    talk = Talk(
-        [sys.executable, "-m", "labs.grading.inside"], {"folder": f"{WORK}/notebooks", "cells": cells},
-        files=_files(submission, root), read_only=sandbox.interpreter(), env=_environment(submission, notebook),
-        limits=LIMITS,
-    )  # fmt: skip
-    try:
-        _begin(talk)
-        for _ in range(MESSAGES):
-            message = talk.hear()
-            if "done" in message:
-                break
-            if message.get("error") and not _of_a_blank(message["error"], found):
-                failed += 1
-                if failed <= plain.FEW:
-                    told.append(f"cell {str(message.get('cell'))[:4]}: {str(message['error'])[:200]}")
-            if "check" in message:
-                id = str(message["check"])
-                if id in asked and not asked[id].batch:
-                    try:
-                        found[id] = _judge(talk, submission, root, notebook, id, message, student, seed)
-                    except Gone:
-                        raise
-                    except Exception as problem:  # what was sent can be anything, and is judged in this process
-                        why = f"not judged: {type(problem).__name__}: {problem}"
-                        found[id] = CheckResult("open", "person", why[:300])
-                    if clock:
-                        del found[id]
-                        raise TooLong
-                talk.say({"judged": 1})
-        else:
-            raise Gone(f"it sent more than {MESSAGES} messages")
-    finally:
-        talk.close()
-        if failed > plain.FEW:
-            told.append(f"{failed - plain.FEW} more cells ended in an error")
+class _Replay:
+    """A notebook of a Submission that runs in replay. found: {id: CheckResult} of the checks that were judged so far;
+    told: lines on what happened; seed: of our own inputs."""
+
+    def __init__(self, submission, root, notebook, seed):
+        self.submission, self.root, self.notebook, self.seed = submission, root, notebook, seed
+        self.asked, self.found, self.told = reference.asked(root, notebook), {}, []
+
+    def run(self, clock):
+        """Run it to its end. Raises Gone and TooLong, with what was found until then; and SandboxError."""
+        text, failed = self.submission.contents[f"notebooks/{self.notebook}.ipynb"], 0
+        cells, damage = plain.cells(text)
+        if damage and not cells:  # an accident on its way, perhaps
+            raise Gone(damage[0])
+        self.told += damage
+        self.found |= {id: _batch(self.submission, id, each.batch) for id, each in self.asked.items() if each.batch}
+        self.student = self._written(text)
+        self.talk = talk = Talk(
+            [sys.executable, "-m", "labs.grading.inside"], {"folder": f"{WORK}/notebooks", "cells": cells},
+            files=_files(self.submission, self.root), read_only=sandbox.interpreter(),
+            env=_environment(self.submission, self.notebook), limits=LIMITS,
+        )  # fmt: skip
+        try:
+            _begin(talk)
+            for _ in range(MESSAGES):
+                message = talk.hear()
+                if "done" in message:
+                    break
+                if message.get("error") and not _of_a_blank(message["error"], self.found):
+                    failed += 1
+                    if failed <= plain.FEW:
+                        self.told.append(f"cell {str(message.get('cell'))[:4]}: {str(message['error'])[:200]}")
+                if "check" in message:
+                    id = str(message["check"])
+                    if id in self.asked and not self.asked[id].batch:
+                        result = self._judged(id, message.get("answers"))
+                        if clock:
+                            self.found.pop(id, None)
+                            raise TooLong
+                        self.found[id] = result
+                    talk.say({"judged": 1})
+            else:
+                raise Gone(f"it sent more than {MESSAGES} messages")
+        finally:
+            talk.close()
+            if failed > plain.FEW:
+                self.told.append(f"{failed - plain.FEW} more cells ended in an error")
+
+    def _written(self, text):
+        """The Plain of what the student wrote in a notebook, as bytes, and in scripts."""
+        fresh, contents = reference.scripts(self.root), self.submission.contents
+        names = [name for name in sorted(contents) if name.startswith("notebooks/scripts/")]
+        scripts = [(name, contents[name].decode(errors="replace"), *fresh.get(name, ("", ""))) for name in names]
+        complete, form = reference.forms(self.root, self.notebook)
+        for part in tasks.parts(self.notebook):  # a notebook from before it was cut holds their cells, too
+            form = form | reference.forms(self.root, part)[1]
+        typed = {id for id, each in self.asked.items() if all(each.own)}
+        blanks = reference.blanks(self.root, self.notebook)
+        return plain.Plain(form, blanks, text, scripts, tuple(complete.values()), typed)
+
+    def _judged(self, id, packed):
+        """The CheckResult of a check whose answers the notebook has sent, `packed`: anything. Raises Gone."""
+        try:
+            return self._judge(id, packed)
+        except Gone:
+            raise
+        except Exception as problem:  # what was sent can be anything, and is judged in this process
+            return CheckResult("open", "person", f"not judged: {type(problem).__name__}: {problem}"[:300])
+
+    def _judge(self, id, packed):
+        asked, calls, problems = self.asked[id], {}, []
+
+        def function(number):
+            def call(*arguments):
+                try:
+                    return _called(self.talk, number, arguments, calls)
+                except (Raised, Untrusted, Gone) as problem:
+                    problems.append(problem)  # the judge takes any exception for the student's
+                    raise
+
+            return call
+
+        answers = [wire.unpacked(each, function) for each in packed] if isinstance(packed, list) else []
+        if len(answers) != len(asked.names):
+            return CheckResult("open", "person", "not judged: its call of `check` was changed, and not understood")
+        if any(isinstance(answer, wire.Blank) for answer in answers):
+            return CheckResult("open", "outside", NOT_DONE)
+        try:
+            given = [
+                _whole(answer) if own else _trusted(self.submission, id, name, answer)
+                for answer, name, own in zip(answers, asked.names, asked.own, strict=True)
+            ]
+            state, text = judging.judge(id, *given)
+            if problems:
+                raise problems[0]
+        except Raised as problem:
+            return CheckResult("wrong", "outside", f"your function raises {problem}")
+        except Untrusted:
+            return _inside(self.talk, self.student, id)
+        if state == "right" and not tasks.task(id).several:
+            if self._hard_coded(id, packed, function, calls):
+                return CheckResult("wrong", "outside", OTHER_INPUTS)
+        return _of_judge(state, "outside", text)
+
+    def _hard_coded(self, id, packed, function, calls):
+        """Whether one of the functions gives the right values for the judge's inputs only."""
+        right, asked = reference.functions(self.root, self.notebook), self.asked[id]
+        for name, own, sent in zip(asked.names, asked.own, packed, strict=True):
+            number = sent.get("function") if isinstance(sent, dict) else None
+            if number is not None and own and callable(right.get(name)):
+                made = list(calls.get(number, ()))
+                try:
+                    if again.differs(function(number), right[name], made, f"{self.seed}{id}", id):
+                        return True
+                except (Raised, Untrusted):
+                    return True
+        return False
 
 
 def _begin(talk):
@@ -244,20 +303,6 @@ def _of_a_blank(error, found):
     """Whether a cell failed because of an open blank: replay goes on after a blank as after an answer."""
     blank = any(each.text == NOT_DONE for each in found.values())
     return blank and ("NoneType" in str(error) or "ellipsis" in str(error))
-
-
-def _student(submission, root, notebook):
-    """(the Plain of what a student wrote, the sources of the cells to run, lines on what is damaged)."""
-    text, fresh = submission.contents[f"notebooks/{notebook}.ipynb"], reference.scripts(root)
-    names = [name for name in sorted(submission.contents) if name.startswith("notebooks/scripts/")]
-    texts = {name: submission.contents[name].decode(errors="replace") for name in names}
-    scripts = [(name, text, *fresh.get(name, ("", ""))) for name, text in texts.items()]
-    complete, form = reference.forms(root, notebook)
-    for part in tasks.parts(notebook):  # a notebook from before it was cut holds their cells, too
-        form = form | reference.forms(root, part)[1]
-    typed = {id for id, each in reference.asked(root, notebook).items() if all(each.own)}
-    student = plain.Plain(form, reference.blanks(root, notebook), text, scripts, tuple(complete.values()), typed)
-    return student, *plain.cells(text)
 
 
 def _environment(submission, notebook):
@@ -300,44 +345,6 @@ def _of_judge(state, how, text):
     return CheckResult(state, "person" if left else how, text)
 
 
-def _judge(talk, submission, root, notebook, id, message, student, seed):
-    """The CheckResult of one check that the notebook has sent."""
-    asked, calls, problems = reference.asked(root, notebook)[id], {}, []
-
-    def function(number):
-        def call(*arguments):
-            try:
-                return _called(talk, number, arguments, calls)
-            except (Raised, Untrusted, Gone) as problem:
-                problems.append(problem)  # the judge takes any exception for the student's
-                raise
-
-        return call
-
-    packed = message.get("answers")
-    answers = [wire.unpacked(each, function) for each in packed] if isinstance(packed, list) else []
-    if len(answers) != len(asked.names):
-        return CheckResult("open", "person", "not judged: its call of `check` was changed, and not understood")
-    if any(isinstance(answer, wire.Blank) for answer in answers):
-        return CheckResult("open", "outside", NOT_DONE)
-    try:
-        given = [
-            _whole(answer) if own else _trusted(submission, id, name, answer)
-            for answer, name, own in zip(answers, asked.names, asked.own, strict=True)
-        ]
-        state, text = judging.judge(id, *given)
-        if problems:
-            raise problems[0]
-    except Raised as problem:
-        return CheckResult("wrong", "outside", f"your function raises {problem}")
-    except Untrusted:
-        return _inside(talk, student, id)
-    if state == "right" and not tasks.task(id).several:
-        if _hard_coded(root, notebook, asked, packed, function, calls, seed, id):
-            return CheckResult("wrong", "outside", OTHER_INPUTS)
-    return _of_judge(state, "outside", text)
-
-
 def _called(talk, number, arguments, calls):
     """What a function of the student's returns in the sandbox; the arguments are added to `calls`, by its number.
 
@@ -357,20 +364,6 @@ def _called(talk, number, arguments, calls):
         elif isinstance(given, list) and isinstance(left, list):
             given[:] = left
     return _whole(wire.unpacked(answer["value"], None))
-
-
-def _hard_coded(root, notebook, asked, packed, function, calls, seed, id):
-    """Whether one of the functions gives the right values for the judge's inputs only."""
-    right = reference.functions(root, notebook)
-    for name, own, sent in zip(asked.names, asked.own, packed, strict=True):
-        number = sent.get("function") if isinstance(sent, dict) else None
-        if number is not None and own and callable(right.get(name)):
-            try:
-                if again.differs(function(number), right[name], list(calls.get(number, ())), f"{seed}{id}", id):
-                    return True
-            except (Raised, Untrusted):
-                return True
-    return False
 
 
 def _holds_unfit(sent):

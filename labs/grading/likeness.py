@@ -4,9 +4,9 @@ Winnowing (S. Schleimer, D. Wilkerson, A. Aiken, SIGMOD 2003): of every `WINDOW`
 the smallest is kept, so two texts that share GRAM + WINDOW - 1 tokens in a row share a fingerprint. In scripts every
 name is one token, every number another one, and comments are left out: names that were changed hide nothing.
 
-Left out is what the course itself gives, and, where a part of a text is compared, what more than a few submissions
-have: the usual way to fill a blank is nobody's own. Texts that are equal as a whole are found however many have them:
-answers, since their words are free, and scripts where they share more than filling the blanks takes.
+What the course itself gives is left out. Where parts of texts are compared, so is what more than a few submissions
+have: the usual way to fill a blank is nobody's own. Texts that are equal as a whole are found however many students
+have them: answers, since everybody chooses their own words, and scripts that share more than the filled blanks.
 """
 
 import hashlib

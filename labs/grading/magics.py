@@ -58,8 +58,8 @@ class _Leave(ast.NodeTransformer):
         return self.generic_visit(node) if kind is None else ast.List([], ast.Load())
 
 
-def _magic(node):
-    """(method of get_ipython(), its words) of a call that IPython writes for a magic or shell; (None, ()) of others."""
+def _magic(node) -> tuple[str | None, list]:
+    """(method of get_ipython(), its words) of a call that IPython writes for a magic or shell; (None, []) of others."""
     match node:
         case ast.Call(
             func=ast.Attribute(value=ast.Call(func=ast.Name(id="get_ipython"), args=[]), attr=kind), args=[*words]
@@ -67,4 +67,4 @@ def _magic(node):
             isinstance(word, ast.Constant) for word in words
         ):
             return kind, [word.value for word in words]
-    return None, ()
+    return None, []

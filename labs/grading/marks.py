@@ -83,7 +83,7 @@ class Marks(BaseModel, extra="forbid"):
 class File(BaseModel, extra="forbid"):
     """All marks, {number of the submission: Marks}."""
 
-    version: int = Field(1, ge=1, le=1)
+    version: Literal[1] = 1
     marks: dict[str, Marks] = {}
 
 
@@ -130,7 +130,7 @@ def mark(out, number, rubric, id=None, share=None, comments=(), without=()):
     if share is not None and not (math.isfinite(share) and 0 <= share <= 1):
         raise UseError(f"{share} is no share of the points: give a number from 0 to 1.")
     if id is not None and id not in rubric.items and id not in rubric.checks:
-        raise UseError(f"The rubric has no item and no check {id!r}: items are as T5.1, checks as 05.6.")
+        raise UseError(f"The rubric has no item and no check {id!r}: {Path(out, 'rubric.toml')} has the ids of all.")
     comments = [fit_to_read(out, number, each) for each in comments]
     with _changing(out, number) as kept:
         shares = kept.items if id in rubric.items else kept.checks

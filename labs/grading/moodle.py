@@ -8,6 +8,7 @@ import re
 import unicodedata
 from contextlib import suppress
 from datetime import datetime
+from typing import Any
 
 from labs import files
 from labs.errors import UseError
@@ -25,7 +26,7 @@ _LASTS = re.compile(r"\d+\s*[^\W\d]")  # a number and its unit, as in "2 days 3 
 _SAID = files.beside(__file__)
 
 
-def exported(path):
+def exported(path) -> dict[str, Any] | None:
     """What the path of a file in an export says of it, as fields of incoming.Handed; None if it is
     another platform's."""
     found = _EXPORTED.match(path)
@@ -40,13 +41,14 @@ def sheet(table, column=None):
 
     column: name of the column for the points, where several could be it. Raises UseError: none or several could be.
     """
-    head, *rows = table.rows
-    rows = [row for row in rows if any(cell.strip() for cell in row)]
+    head, filled = table.rows[0], [at for at, row in enumerate(table.rows) if at and any(cell.strip() for cell in row)]
+    rows = [table.rows[at] for at in filled]
     if not rows or len(head) < 3 or any(len(row) != len(head) for row in rows):
         return None
     columns = list(zip(*rows, strict=True))
-    identifier = next((at for at, cells in enumerate(columns) if _identifies(cells)), None)
-    if identifier is None:
+    named = ((at, found) for at, cells in enumerate(columns) if (found := _participants(cells)))
+    identifier, participants = next(named, (0, []))
+    if not participants:
         return None
     grade, most = _grade(head, columns, identifier, column)
     dates = [at for at in range(grade + 1, len(head)) if all(_dated(cell) for cell in columns[at])]
@@ -54,11 +56,10 @@ def sheet(table, column=None):
         why = "Moodle takes none back without the one that says when a grade was changed. Get the worksheet again"
         lacks = f"The worksheet has no column with dates behind {head[grade]!r}"
         raise UseError(f"{lacks}: {why} and leave its columns as they are.")
-    filled = [at for at, row in enumerate(table.rows[1:], 1) if any(cell.strip() for cell in row)]
-    found = grouped((_IDENTIFIER.fullmatch(table.rows[at][identifier])["id"].lstrip("0"), at) for at in filled)
+    found = grouped((each["id"].lstrip("0"), at) for at, each in zip(filled, participants, strict=True))
     named = slice(identifier + 1, min(identifier + 2, grade))  # the full name, or the status where nobody is named
     names = {at: table.rows[at][named] for of_one in found.values() for at in of_one}
-    word = _IDENTIFIER.fullmatch(columns[identifier][0])["word"].strip()
+    word = participants[0]["word"].strip()
     late = None
     if len(dates) > 1:  # the submission's stands before the grade's
         late = {at: _late(table.rows[at], identifier, grade, dates[0]) for at in names}
@@ -96,18 +97,18 @@ def when(text):
     if len(named) == len(numbers) == 1:
         date = named + numbers
     elif not named and len(numbers) == 2:  # but not 2/12/2025, which is two days in a year
-        date = next((numbers[::step] for step, pattern in orders.items() if re.search(pattern, plain)), None)
+        date = next((numbers[::step] for step, pattern in orders.items() if re.search(pattern, plain)), [])
     else:
-        date = None
+        date = []
     with suppress(ValueError):
-        return datetime(int(year[0]), *date, hour, minute) if date else None
+        return datetime(int(year[0]), date[0], date[1], hour, minute) if date else None
 
 
-def _identifies(cells):
-    """Whether these cells are "Participant 123" in some language: one word, and another number in each."""
-    found = [_IDENTIFIER.fullmatch(cell) for cell in cells]
-    words = {each["word"].strip() for each in found if each}
-    return all(found) and len(words) == 1 and any(c.isalpha() for c in words.pop())
+def _participants(cells):
+    """Matches (word, id) of cells that are "Participant 123" in some language, one word in all; [] of other cells."""
+    found = [each for each in map(_IDENTIFIER.fullmatch, cells) if each]
+    words = {each["word"].strip() for each in found}
+    return found if len(found) == len(cells) and len(words) == 1 and any(c.isalpha() for c in words.pop()) else []
 
 
 def _dated(cell):

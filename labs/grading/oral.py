@@ -1,13 +1,15 @@
 """Questions for a talk with each student, drawn from their own records, scripts and answers: grades/oral.pdf.
 
-What somebody measured and wrote they can speak about. Three questions each, no two students the same one, and beneath
-what the records say, for the examiner. Nothing is judged by it, and no name stands in it.
+Who has measured and written something can speak about it. Each student gets three questions that no other one gets;
+below each stands, for the examiner, what the records say. Nothing is judged, and no names are in it.
 """
 
 import hashlib
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
 from pathlib import Path
 from statistics import median
 
@@ -58,8 +60,11 @@ def write(out, root=".", seed=""):
 
 
 def draw(asked, taken, seed):
-    """COUNT of some Questions, each of another kind where there are so many; none is in `taken`, the set of those that
-    others have, to which they are added. The same seed gives the same ones."""
+    """Up to COUNT of the Questions `asked`, of different kinds where there are enough kinds.
+
+    taken: the set of Questions that other students have; none of these is drawn, and what is drawn is added
+    seed: of the draw; the same seed gives the same questions
+    """
 
     def lot(question):
         return hashlib.sha256(f"{seed} {question.text} {question.quoted}".encode(errors="replace")).digest()
@@ -79,9 +84,10 @@ def draw(asked, taken, seed):
 def candidates(submission, root):
     """All Questions that can be asked about a submission."""
     found = []
-    for look in (_epochs, _steps, _warm_up, _settings, _speedups, _losses, _searches, _scripts, _answers):
+    scripts = partial(_scripts, root=root)
+    for look in (_epochs, _steps, _warm_up, _settings, _speedups, _losses, _searches, scripts, _answers):
         with suppress(Exception):  # whatever a record holds, the other questions are asked
-            found += look(submission, root) if look is _scripts else look(submission)
+            found += look(submission)
     return found
 
 
@@ -157,8 +163,8 @@ def _speedups(submission):
 def _losses(submission):
     runs = [(name, held, held.record.epochs[-1].metrics.get("loss")) for name, held in _runs(submission)]
     ends = [each for each in runs if each[2] is not None]
-    _, one, loss_of_one = next((each for each in ends if each[1].run.workers == 1), (None, None, None))
-    for name, held, loss in ends if one else ():
+    alone = [each for each in ends if each[1].run.workers == 1][:1]
+    for (_, one, loss_of_one), (name, held, loss) in product(alone, ends):
         if held.run.workers != 1:
             text = f"After the last epoch the loss is {loss_of_one:.4f} for {one.name}, on 1 worker, and "
             text += f"{loss:.4f} for {name.rstrip(',')}. What is different for the optimizer?"

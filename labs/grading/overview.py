@@ -13,7 +13,7 @@ MOST_SPEEDUPS = 12  # of one submission, in the figure of all
 
 
 def pdf(graded, made):
-    """The overview of a Graded, as bytes. made: {number: Lines}."""
+    """The overview of a Graded, as bytes. made: {number: its PointsLines}."""
     found, rules, numbers = graded.found, graded.rules, sorted(made)
     lines = grouped((line.id, line) for of_one in made.values() for line in of_one)
     figure = _speedups({number: each["speedups"] for number, each in found.items() if each["speedups"]})

@@ -18,6 +18,7 @@ import statistics
 import string
 from contextlib import suppress
 from functools import cache, cached_property
+from typing import NamedTuple
 
 from labs import files
 from labs.grading import magics
@@ -83,6 +84,16 @@ MOST, FEW = 500, 8  # code cells; lines that say the same of several: all are sh
 _BUILTINS = set(dir(builtins))
 
 
+class _Rules(NamedTuple):
+    """What a statement must keep to: names that it may not bind, names that it may not use, modules that it may import,
+    attributes that it may reach."""
+
+    bound: set
+    reaching: set
+    modules: set
+    reached: set
+
+
 class Plain:
     """The code of a student's notebook beside its fresh form.
 
@@ -97,8 +108,7 @@ class Plain:
 
     @cached_property
     def _given(self):
-        """What the fresh notebook says: its statements, the names that it binds, those to keep away from, its modules;
-        and the attributes that a solution may reach."""
+        """(the statements of the fresh notebook, the _Rules that follow from it and from the complete one)."""
         said, bound, modules, reached = set(), set(), set(), set()
         for source in self.fresh.values():
             tree = magics.tree(source)
@@ -110,19 +120,19 @@ class Plain:
             tree = magics.tree(source)
             reached.update(_reached(tree))
             own.update(name for node in tree.body if ast.dump(node) not in said for name in _bound(node))
-        return said, bound - own, reaching, modules, reached - _WAYS | known()
+        return said, _Rules(bound - own, reaching, modules, reached - _WAYS | known())
 
     def why_not(self, id=None):
         """What is not plain, as the end of a sentence; None where all is. id: of the check that is judged: a call of
         its own whose arguments are written out is plain where a student writes them all, and of another check anyway.
         """
-        said, *given = self._given
+        said, rules = self._given
         asked = set() if id in self.typed else {id}
         try:
             nodes = [node for source in self.sources for node in magics.tree(source).body if ast.dump(node) not in said]
         except magics.UNFIT:
             return "a cell is not Python"
-        odd = [f"{why}, so a person must look" for node in nodes if (why := _odd(node, *given, asked))]
+        odd = [f"{why}, so a person must look" for node in nodes if (why := _odd(node, rules, asked))]
         odd += [f"{name}: {why}, so a person must look" for name, *of in self.scripts if (why := of_script(*of))]
         return odd[0] if odd else None
 
@@ -136,8 +146,8 @@ def of_script(changed, fresh, complete=""):
     said = {ast.dump(node) for node in before.body}
     reaching = REACHING | _LEADING & set(_bound(before))
     reached = (set(_reached(before)) | set(_reached(whole)) | known()) - _WAYS
-    rules = (set(), reaching, set(_imported(before)), reached)
-    return next(filter(None, (_odd(node, *rules) for node in after.body if ast.dump(node) not in said)), None)
+    rules = _Rules(set(), reaching, set(_imported(before)), reached)
+    return next(filter(None, (_odd(node, rules) for node in after.body if ast.dump(node) not in said)), None)
 
 
 def _imported(tree):
@@ -171,11 +181,11 @@ def _bound(tree):
 _SCOPES = (ast.FunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def _odd(tree, bound, reaching, modules, reached, asked=(None,)):
-    """What in a statement is not plain, or None. bound: names not to bind; reaching: not to use; modules: to import;
-    reached: attributes; asked: ids of checks that are not to be called even with what is written out (None: of all)."""
+def _odd(tree, rules, asked=(None,)):
+    """What in a statement is not plain, or None. asked: ids of checks that are not to be called even with what is
+    written out (None: of all)."""
     for name in (*_bound(tree), *_bound_by_text(tree)):
-        if name in bound:
+        if name in rules.bound:
             return f"it binds the notebook's own name {name!r:.40}"
     if _sets_item(tree):
         return "it sets an item of what it did not make"
@@ -183,10 +193,10 @@ def _odd(tree, bound, reaching, modules, reached, asked=(None,)):
     for node in ast.walk(tree):
         if node in neutral:
             continue
-        if isinstance(node, ast.Name) and (node.id in reaching or node.id.startswith("__")):
+        if isinstance(node, ast.Name) and (node.id in rules.reaching or node.id.startswith("__")):
             return f"it uses {node.id!r:.40}"
         if isinstance(node, ast.Attribute) and not _formats(node):
-            if node.attr not in reached or isinstance(node.ctx, ast.Store | ast.Del):
+            if node.attr not in rules.reached or isinstance(node.ctx, ast.Store | ast.Del):
                 return f"it reaches or sets the attribute {node.attr!r:.40}"
         if isinstance(node, ast.Global | ast.Nonlocal | ast.ClassDef | ast.Match | ast.AsyncFunctionDef):
             return f"it holds `{type(node).__name__.lower()}`"
@@ -194,13 +204,13 @@ def _odd(tree, bound, reaching, modules, reached, asked=(None,)):
             for name in _imported(node):
                 module, _, last = name.rpartition(".")
                 offered = isinstance(node, ast.ImportFrom) and module in MODULES and last in known()  # what computes
-                if name not in modules | MODULES and not offered:
+                if name not in rules.modules | MODULES and not offered:
                     return f"it imports {name!r:.40}"
     return None
 
 
 def _written_out(node, asked):
-    """Whether it is a call as `check("05.13", 10)`: it says what anybody could have typed there."""
+    """Whether it is a call as `check("NN.k", 10)`: it says what anybody could have typed there."""
     match node:
         case ast.Call(func=ast.Name(id="check" | "predict" | "outcome"), args=[ast.Constant(value=id), *values]):
             literal = (ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.UnaryOp, ast.USub, ast.UAdd, ast.Load)

@@ -73,7 +73,7 @@ def _state(share):
 
 
 def total(made):
-    """The sum of some Lines, not below 0."""
+    """The sum of some PointsLines, not below 0."""
     return round(max(0.0, sum(line.points for line in made)), 3)
 
 

@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Any
 
 from labs import files, sandbox
 from labs.checks import tasks
@@ -241,19 +242,21 @@ def _compared(submission, sample, folder):
     return lines, found
 
 
-def _speedups(before, after):
+def _speedups(before, after) -> tuple[Any, Any, tuple[float, float] | None]:
     """(speedup handed in, trained again, 95 % interval of what would agree, or None)."""
     one, other = metrics.speedup(before[1], before), metrics.speedup(after[1], after)
-    if not (one.error is not None and other.error is not None):
-        return one.value, other.value, None
-    parts = [(each.error**2, each.degrees) for each in (one, other)]  # Welch and Satterthwaite, on logarithms
+    # Welch and Satterthwaite, on logarithms
+    parts = [(each.error**2, each.degrees) for each in (one, other) if each.error is not None and each.degrees]
+    again: Any = other.value
+    if len(parts) < 2:
+        return one.value, again, None
     error = sum(square for square, _ in parts)
     degrees = error**2 / sum(square**2 / n for square, n in parts) if error else 1.0
     reach = math.exp(intervals.t_quantile(degrees) * math.sqrt(error))
-    return one.value, other.value, (other.value / reach, other.value * reach)
+    return one.value, again, (again / reach, again * reach)
 
 
-def _losses(before, after):
+def _losses(before, after) -> tuple[float, float, tuple[float, float] | None]:
     """(loss handed in, trained again, 95 % prediction interval of a training like these) after as many epochs."""
     epochs = min(len(repeat) for repeat in (range(EPOCHS), *before.repeats, *after.repeats))
     theirs, ours = (

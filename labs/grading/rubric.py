@@ -4,7 +4,7 @@ Checks are for practice: what is right lies in the students' tree. So in the fir
 seen has the larger part: each item of a written answer counts WRITTEN points, beside scripts and plots of own runs.
 
 [checks]                  # points of each check; 0 leaves it out
-"05.6" = 1
+"NN.6" = 1
 
 [[answer]]                # a written answer; each item is marked from 0 to 1, which allows partial credit
 id = "T5"
@@ -17,7 +17,7 @@ items = [ { id = "T5.1", points = 1, text = "..." } ]
 copy = 0
 
 [[pin]]                   # what `labs grade pin` keeps: a comment on a mistake, for all who made it
-check = "05.5"
+check = "NN.5"
 hint = "Upside down: ..."
 comment = "Which of the two is the baseline?"
 share = 0.5               # of the check's points, for all of them; without it 0
@@ -91,7 +91,7 @@ class Rubric(BaseModel, extra="forbid"):
         return self.items[id][0] if id in self.items else id
 
 
-def load(out, notebooks=None):
+def load(out, notebooks=None) -> Rubric:
     """The Rubric of a grading; written first where there is none. Raises UseError for a file that cannot be used."""
     path = Path(out, "rubric.toml")
     if not path.exists():
@@ -145,7 +145,7 @@ def _shares(lessons):
     for folder, lesson in lessons.items():
         path = tasks.LESSONS / folder / "questions.py"
         judges = path.read_text(encoding="utf-8").split('@judges("')[1:] if path.exists() else ()
-        about = {each.partition('"')[0] for each in judges if re.search(r"\b(batch_)?scripts\.", each)}
+        about = {each.partition('"')[0] for each in judges if re.search(r"scripts\.", each)}
         for item in lesson.task:
             if item.kind == "answer":
                 shares[_KINDS[0]] += WRITTEN * len(item.holds)

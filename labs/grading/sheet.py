@@ -16,7 +16,10 @@ def cell(value):
 
 
 def text(names, made, most, comments):
-    """The sheet as text. names: {number: who}; made: {number: Lines}; most: points; comments: {number: text}."""
+    """The sheet as text.
+
+    names: {number: who}; made: {number: its PointsLines}; most: points that can be had; comments: {number: text}
+    """
     from labs.grading import points
 
     ids = list(dict.fromkeys(line.id for lines in made.values() for line in lines))

@@ -69,7 +69,7 @@ def _blank(name):
 
 
 def logs(submission, item):
-    """labs.report.form.Lines of the logs of the runs that a task asks for."""
+    """The labs.report.form.Lines of each log of the runs that a task asks for."""
     return list(evidence.logs(submission.course, _names(submission, item.evidence.runs), set()))
 
 

@@ -3,13 +3,13 @@
 import json
 import tomllib
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from labs import files, schema
 from labs.errors import UseError
-from labs.grading.finding import Finding
+from labs.grading.finding import CheckResult, Finding
 from labs.printed import mapped
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -18,7 +18,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class _StorePart(BaseModel):
-    """What a newer kit has added stays."""
+    """A part of a file; keys that a newer kit has added to it are kept."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -31,20 +31,11 @@ class Who(_StorePart):
     platform: str
 
 
-class Judged(_StorePart):
-    """How a check was judged (labs.grading.judge.Result); code: what the student wrote, where a person decides."""
-
-    state: Literal["right", "wrong", "open"]
-    how: str
-    text: str
-    code: str | None = None
-
-
 class Checked(_StorePart):
     """What was found about a submission (labs.grading.check)."""
 
     key: str
-    checks: dict[str, dict[str, Judged]]
+    checks: dict[str, dict[str, CheckResult]]
     answers: dict[str, str]
     findings: list[Finding]
     told: list[str]
@@ -60,7 +51,7 @@ class ReplayedNotebook(_StorePart):
 
     key: str
     submission: str
-    checks: dict[str, Judged]
+    checks: dict[str, CheckResult]
     told: list[str]
     seconds: Number
 
@@ -92,7 +83,7 @@ def read(path):
     return load(path, TypeAdapter(model).validate_python, help)[0] or {}
 
 
-def load(path, validate, help, form="JSON"):
+def load(path, validate, help, form="JSON") -> tuple[Any, Any]:
     """(the data in a file, what `validate` makes of it); (None, None) where there is none. form: JSON, or TOML.
 
     Raises UseError with a line that ends with `help`, which says what to do about a damaged file.

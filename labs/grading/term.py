@@ -1,8 +1,8 @@
 """What stays when the kit, or a submission, changes in the middle of a term.
 
-A check that was mended may judge the same work otherwise. A student who gains gets the points; one who would lose
-keeps them until a person has decided. And a mark is about an answer: it stays with a later submission that has the
-same answer.
+A check that was mended may judge the same work differently. A student who gains by it gets the points at once; one who
+would lose points keeps them until a person has decided. A person's mark is about an answer: it also holds for a later
+submission with the same answer.
 """
 
 from labs.grading.finding import by_id

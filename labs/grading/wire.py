@@ -1,9 +1,10 @@
-"""Values of Python as JSON, between a sandbox and the judge outside. What is read is data, whatever was sent."""
+"""Values of Python as JSON, between a sandbox and the judge outside. Whatever was sent, reading it runs no code."""
 
 import importlib
 import json
 import math
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +65,7 @@ def unpacked(data, function, trusted=False):
     if not isinstance(data, dict):
         return data if isinstance(data, bool | int | float | str | None) else Unfit("list")
 
-    def each_of(values):
+    def each_of(values) -> Any:
         return (unpacked(each, function, trusted) for each in values)
 
     try:

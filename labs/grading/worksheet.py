@@ -34,8 +34,10 @@ def of_hand_ins(path, column=None):
 def give_back(graded, made, path=None, column=None):
     """Write into a Graded's folder what the platform takes back; returns lines on it.
 
-    made: {number: Lines} of submissions; path: the platform's file, which stays as it is; column: name of its column
-    for the points, where that is not clear.
+    made: {number: its PointsLines} of submissions
+    path: the platform's file, which stays as it is
+    column: name of its column for the points, where that is not clear
+
     Raises UseError: no such file or column; points above its maximum.
     """
     if column is not None and path is None:
@@ -61,7 +63,7 @@ def _filled(graded, found, rows, made, path):
     open_items = {number: sum(line.open for line in made[number]) for number in sorted(rows)}
     for number, row in rows.items():
         now, total = found.table.rows[row][found.column].strip(), points.total(made[number])
-        if not collect.holds(graded.out, number):
+        if not collect.holds(graded.paths[number]):
             left["what was handed in cannot be read"] += 1
         elif open_items[number]:
             left["items are open"] += 1

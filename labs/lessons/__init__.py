@@ -6,6 +6,10 @@
     nbNN/pictures.py    its pictures, where it has any of its own
     drawing             what these share
     asked               the question that a measured speedup raises
+    connected           a function on several ranks that exchange, played in one process: 02b, 07 to 07c, 09, 10b
+    training_scripts    is a training script right, by what it did when it was tried out: 05 to 08
+    batch_scripts       is a batch script right: 05b, 07b, 08
+    own_runs            the rows of a study that a student has measured, and a figure of them: 05, 08, 08b
     compare             two scripts, or the loss of several runs, side by side: 07 and 08
     timeline            Horovod's timeline in numbers, timelines its pictures: 07 and 12
 

@@ -16,5 +16,5 @@ archive    submission.zip with its manifest
 making     the three files
 """
 
-from labs.report.gather import findings, gather
+from labs.report.gather import findings, gather_report
 from labs.report.making import ReportError, make, show_pages

@@ -93,9 +93,7 @@ def formulas(made):
 
 def as_code(made, calls):
     """Typst markup with some calls of `formula` shown as code: the TeX that was written."""
-    for call in calls:
-        made = made.replace(call, f'#unset("{_FORMULA.fullmatch(call)[1]}")')
-    return made
+    return _FORMULA.sub(lambda found: f'#unset("{found[1]}")' if found[0] in calls else found[0], made)
 
 
 def plain(text):

@@ -1,4 +1,4 @@
-"""What there is to report: a course's notebooks, answers, progress, scripts and runs. Nothing of it stops a report."""
+"""What there is to report: a course's notebooks, answers, progress, scripts, runs. What cannot be read is left out."""
 
 import json
 import os
@@ -180,7 +180,7 @@ class Course:
         return name, self._digest(name)
 
 
-def look(start=".", runs=None):
+def look(start: str | Path = ".", runs: str | Path | None = None) -> Course:
     """The Course around a folder: its notebooks lie there, or in the course's notebooks/. Raises CourseError."""
     start = Path(start).resolve()
     here = any(start.glob("[0-9][0-9]*_*.ipynb"))

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, Literal
 
 from labs.report import content, form
 
@@ -49,7 +50,7 @@ def source(report, figures):
         yield folder
 
 
-def compile(folder, format="pdf", main="report.typ", **options):
+def compile(folder, format: Literal["pdf", "png"] = "pdf", main="report.typ", **options) -> Any:
     """What Typst makes of a file in `folder`: bytes, or of png a list of them. Raises typst.TypstError."""
     import typst
 

@@ -2,17 +2,21 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import labs
 from labs.course.release import digest
 from labs.printed import grouped
 from labs.report import evidence, stale
-from labs.report.course import look
-from labs.report.form import Cell, Main, Report, ReportItem, ReportRun, ReportTask
+from labs.report.course import Course, look
+from labs.report.form import Cell, Main, Report, ReportFinding, ReportItem, ReportRun, ReportTask
 
 
-def gather(course, name: str | None = None, machine: str | None = None) -> tuple:
-    """(Report, {name of a figure: matplotlib figure}) of a labs.report.course.Course."""
+def gather_report(course: Course, name: str | None = None, machine: str | None = None) -> tuple[Report, dict[str, Any]]:
+    """(Report, {name of a figure: matplotlib figure}) of a labs.report.course.Course.
+
+    name, machine: the student's and the machine's, as they are to stand on the first page
+    """
     drawn, tasks, logs = {}, [], set()
     for lesson in course.lessons:
         for item in _lettered(lesson):
@@ -40,12 +44,18 @@ def gather(course, name: str | None = None, machine: str | None = None) -> tuple
     return report, drawn
 
 
-def findings(start: str | Path = ".", runs: str | Path | None = None):
-    """The findings about the work in a course's folder. Raises CourseError where there is none."""
+def findings(start: str | Path = ".", runs: str | Path | None = None) -> list[ReportFinding]:
+    """What is stale in a course's work, or does not carry what is said of it.
+
+    start: a folder of the course; its notebooks lie there, or in the course's notebooks/
+    runs: folder of the runs (default: $LABS_RUNS, or `runs` beside the notebooks)
+
+    Raises CourseError where there is no course.
+    """
     return findings_of(look(start, runs))
 
 
-def findings_of(course):
+def findings_of(course: Course) -> list[ReportFinding]:
     """The findings about the work in a labs.report.course.Course."""
     tasks = [_task(course, lesson, item)[0] for lesson in course.lessons for item in _lettered(lesson)]
     return stale.findings(course, tasks)

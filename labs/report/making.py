@@ -9,7 +9,7 @@ from labs.errors import LabsError
 from labs.report import archive, document, form
 from labs.report.course import look
 from labs.report.form import Report
-from labs.report.gather import gather
+from labs.report.gather import gather_report
 from labs.show import figure
 
 
@@ -29,7 +29,14 @@ class Made:
 
 
 def make(
-    out: str | Path = "report", *, start: str | Path = ".", runs=None, name=None, machine=None, ppi=None, appendix=None
+    out: str | Path = "report",
+    *,
+    start: str | Path = ".",
+    runs: str | Path | None = None,
+    name: str | None = None,
+    machine: str | None = None,
+    ppi: float | None = None,
+    appendix: str | Path | None = None,
 ) -> Made:
     """Write report.pdf, report.json and submission.zip into the folder `out`; returns Made.
 
@@ -51,14 +58,14 @@ def make(
         raise ReportError(f"{lacks}. `make setup` installs both.") from None
     added = _text(appendix) if appendix else None
     course = look(start, runs)
-    report, figures = gather(course, name, machine)
+    report, figures = gather_report(course, name, machine)
     report.appendix = added
     with document.source(report, figures) as folder:
         pdf = document.compile(folder)
         pages = document.compile(folder, "png", ppi=ppi) if ppi else []
     data = form.as_json(report).encode(errors="replace")
     packed = archive.pack(course, report, {"report.pdf": pdf, "report.json": data})
-    paths = [Path(out, name) for name in ("report.pdf", "report.json", "submission.zip")]
+    paths = Path(out, "report.pdf"), Path(out, "report.json"), Path(out, "submission.zip")
     for path, written in zip(paths, (pdf, data, packed), strict=True):
         files.write(path, written)
     return Made(*paths, report, [pages] if isinstance(pages, bytes) else pages)
@@ -73,7 +80,11 @@ def _text(path):
 
 
 def show_pages(made: Made, first: int = 1, last: int = 4) -> None:
-    """Display pages of a report that was made with `ppi`, as pictures, in a notebook."""
+    """Display pages of a report that was made with `ppi`, as pictures, in a notebook.
+
+    made: what `make` returned
+    first, last: numbers of the pages, from 1; pages that the report does not have are left out
+    """
     for number, page in enumerate(made.pages[first - 1 : last], first):
         alt = f"Page {number} of {len(made.pages)} of your report. All of its text is in {made.pdf.name}."
         figure.show(SimpleNamespace(png=lambda page=page: page, alt=alt))

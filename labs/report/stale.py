@@ -1,6 +1,7 @@
 """What the evidence does not carry, or not any more: one ReportFinding for each."""
 
 import json
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 from labs import files
 from labs.course.release import digest
 from labs.printed import few, grouped
-from labs.report.form import ReportFinding
+from labs.report.form import Kind, ReportFinding
 from labs.results import metrics
 
 SEEN = ".answers.json"  # in the folder of the runs: when each answer was first seen as it is
@@ -19,7 +20,7 @@ def findings(course, tasks):
     written, found = _written(course), []
     for task in tasks:
         held = [course.held[name] for name in task.runs if name in course.held]
-        looks = {
+        looks: dict[Kind, Iterable[str]] = {
             "script changed": _scripts(course, held),
             "answer older than its run": _older(held, written.get(task.id)),
             "not measured by you": _not_measured(held),

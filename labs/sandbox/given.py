@@ -1,7 +1,7 @@
 """The files that a program finds, written from outside into the sandbox's own memory before the program begins.
 
-So they need no words of bubblewrap's command line, which holds 9,000, and no open descriptors: as many as fit can be
-given.
+Bubblewrap itself takes each file as an open descriptor and as words of its command line, of which it allows 9,000.
+Written from outside, there may be as many files as the sandbox's memory holds.
 """
 
 import os

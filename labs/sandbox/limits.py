@@ -32,7 +32,7 @@ class Limits:
     files: int = 10_000
     output: int = 1 << 20
 
-    def of_a_process(self, others=0):
+    def of_a_process(self, others: int = 0) -> list[str]:
         """The options of prlimit(1) for the first process, which all others inherit and cannot raise.
 
         others: processes and threads of the same user outside.
@@ -41,10 +41,11 @@ class Limits:
         numbers |= {"core": 0, "memlock": 1 << 20, "nofile": 1024}
         return [f"--{name}={number}" for name, number in numbers.items()]
 
-    def passed(self, proc, folders):
+    def passed(self, proc: int, folders: list[int]) -> tuple[str | None, float]:
         """(The name of a limit that is reached or None, seconds of processor time of what runs there or has ended).
 
-        proc: an open folder, the sandbox's own /proc: its processes and no others. folders: those it can write.
+        proc: descriptor of the sandbox's own /proc, which holds its processes and no others
+        folders: descriptors of those that it can write
         """
         tasks, resident, ticks, numbers = 0, 0, 0, [name for name in os.listdir(proc) if name.isdecimal()]
         for number in numbers:

@@ -11,7 +11,9 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import IO
 
 from labs.errors import LabsError
 from labs.sandbox import calls, given, walls, written
@@ -41,20 +43,31 @@ class SandboxOutcome:
     stdout: bytes = field(repr=False)
     stderr: bytes = field(repr=False)
     seconds: float
-    files: dict = field(repr=False)
-    left: dict = field(repr=False)
+    files: dict[str, bytes] = field(repr=False)
+    left: dict[str, str] = field(repr=False)
     computed: float = 0.0
 
 
 def run_walled(
-    argv: list, *, files: dict | None = None, read_only=(), env: dict | None = None, stdin=b"", limits=None, heard=None
+    argv: list[str],
+    *,
+    files: Mapping[str, str | bytes] | None = None,
+    read_only: Iterable[str] | Mapping[str, str] = (),
+    env: dict[str, str] | None = None,
+    stdin: bytes | IO[bytes] = b"",
+    limits: Limits | None = None,
+    heard: Callable[[bytes], object] | None = None,
 ) -> SandboxOutcome:
     """Run a program where it reaches nothing else, and return its SandboxOutcome when all its processes are gone.
 
-    Args: the words of the command; {path: text or bytes} of files in its folder (relative, or below /tmp), where what
-    begins with #! is a program; folders that it may read, as a list or as {path here: path inside} (if we are root,
-    only what everybody may read); variables besides walls.ENVIRONMENT; its standard input, in bytes or an open pipe;
-    the Limits; `heard`, a function that gets each piece of its standard output when it comes.
+    argv: the words of the command
+    files: {path: content} of what it finds, at paths relative to its folder or below /tmp; with #! first, a program
+    read_only: folders that it may read, or {path here: path inside}; as root only what everybody may read
+    env: variables besides walls.ENVIRONMENT
+    stdin: what it reads from its standard input, or a pipe that is open for reading
+    limits: what all its processes together may use (default: `Limits()`)
+    heard: gets each piece of its standard output when it comes
+
     Raises SandboxError: there is no sandbox on this machine, or a folder or file cannot be shown in it.
     """
     if platform.machine() != "x86_64":
@@ -64,7 +77,7 @@ def run_walled(
     limits, user = limits or Limits(), walls.user()
     texts = {path: text.encode() if isinstance(text, str) else text for path, text in (files or {}).items()}
     below, beside = walls.parted(texts)
-    read_only = read_only if isinstance(read_only, dict) else {path: path for path in read_only}
+    read_only = read_only if isinstance(read_only, Mapping) else {path: path for path in read_only}
     with contextlib.ExitStack() as stack:
         beside |= {path: text.encode() for path, text in walls.etc(user).items()}
         handles = {path: (_memory(stack, text), text.startswith(b"#!")) for path, text in beside.items()}
@@ -173,15 +186,14 @@ class _Inside:
             selector.register(self.first, selectors.EVENT_READ)
             while selector.get_map():
                 for key, _ in selector.select(_PAUSE):
-                    chunk = os.read(key.fd, 1 << 16) if key.data is not None else b""
-                    if not chunk:
+                    if key.data is None or not (chunk := os.read(key.fd, 1 << 16)[:room]):
                         selector.unregister(key.fileobj)
-                    else:
-                        key.data.extend(chunk[:room])
-                        if key.data is self.out:
-                            self.heard(chunk[:room])
-                        room -= len(chunk[:room])
-                        ended = ended or (None if room else "output")
+                        continue
+                    key.data.extend(chunk)
+                    if key.data is self.out:
+                        self.heard(chunk)
+                    room -= len(chunk)
+                    ended = ended or (None if room else "output")
                 now = time.monotonic()
                 if not ended and now - looked > _PAUSE:
                     looked = now

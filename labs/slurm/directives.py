@@ -72,7 +72,7 @@ class BatchScript(NamedTuple):
             else:
                 refused.append((index, word, reason))
         for index, text, _ in self.ignored:
-            words = _words(_MEANT.match(text)[4])[0]
+            words = _words(_MEANT.sub(r"\4", text))[0]
             found += _options([(index, word) for word in words], refused)
         return self._replace(directives=found, ignored=[], refused=refused)
 
@@ -120,11 +120,11 @@ class BatchScript(NamedTuple):
         asked = [re.match(r"gpu(?::[A-Za-z]\w*)?(?:[:=](\w+))?$", item.split("(")[0]) for item in generic]
         if generic:
             counts = [number(match[1] or "1") if match else None for match in asked]
-            return None if None in counts else sum(counts)
+            return None if None in counts else sum(filter(None, counts))
         for option, share in (("gpus-per-node", 1), ("gpus", 1 / nodes), ("gpus-per-task", tasks)):
-            if self.value(option) is not None:
-                counts = [number(item.rpartition(":")[2]) for item in self.value(option).split(",")]
-                return None if None in (*counts, share) else -int(-sum(counts) * share // 1)
+            if (given := self.value(option)) is not None:
+                counts = [number(item.rpartition(":")[2]) for item in given.split(",")]
+                return None if None in (*counts, share) else -int(-sum(filter(None, counts)) * share // 1)
         return None if self.value("gres") == "..." else 0
 
 
@@ -202,7 +202,7 @@ def _options(words, refused):
         else:
             option, equals, value = _LETTERS.get(word[1]), word[2:], word[2:]
         kind = _NAMES.get(option)
-        if kind is None:
+        if option is None or kind is None:
             if word.startswith("--") and not equals and words and not words[0][1].startswith("-"):
                 word += "=" + words.pop(0)[1]
             refused.append((index, word, f"{word.partition('=')[0]} is not an option of sbatch"))

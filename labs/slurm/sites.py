@@ -7,7 +7,7 @@ slurm/sites/<site>.local.toml   what is yours (account, QOS, folders); not in th
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, create_model, model_validator
 
@@ -133,7 +133,7 @@ class SiteFile(Section):
                 raise wrong(key, f"is not known: the key is a number of GPUs, from 1 to the {gpus_there} of a node")
             if len(span) != 2 or not 1 <= span[0] <= span[1] <= cpus_there:
                 raise wrong(key, f"must be [least, most] CPUs, at most the {cpus_there} of a node, not {span}")
-        if minutes(self.job.time) > self.scheduler.time_max:
+        if (minutes(self.job.time) or 0) > float(self.scheduler.time_max):
             raise wrong("job.time", "is longer than scheduler.time_max, so no job would start")
         if self.job.nodes > self.node.nodes_max:
             raise wrong("job.nodes", f"is more than the {self.node.nodes_max} of node.count")
@@ -142,7 +142,8 @@ class SiteFile(Section):
         return self
 
 
-Personal = create_model("Personal", __base__=Section, **{key: (str | None, None) for key in PERSONAL})
+_fields: dict[str, Any] = {key: (str | None, None) for key in PERSONAL}
+Personal = create_model("Personal", __base__=Section, **_fields)
 
 
 class Site(Paths, SiteSoftware, SiteJob, SiteNode, Scheduler):

@@ -10,7 +10,7 @@ _AS_GIVEN = ("mem-per-cpu", "mem-per-gpu", "cpus-per-gpu", "ntasks-per-gpu", "th
 
 
 def of_job(script, name, folder):
-    """{name: value} for a job with these directives (directives.Script) in a script of this name (SLURM 22.05).
+    """{name: value} for a job with the directives of a BatchScript, in a script of this name (SLURM 22.05).
 
     folder: where it was submitted.
     """

@@ -23,7 +23,7 @@ def tried(tmp_path):
     def tried(text, *arguments, **limits):
         script = tmp_path / "script.py"
         script.write_text(text)
-        (facts,) = client.tried(script, [Performance(arguments, 10)], **limits)
+        (facts,) = client.try_out_script(script, [Performance(arguments, 10)], **limits)
         return facts
 
     return tried
@@ -86,8 +86,9 @@ def test_no_process_of_a_script_stays(tried, tmp_path):
 def test_the_server_ends_with_its_kernel_also_when_that_is_killed(tmp_path, cold):
     (tmp_path / "script.py").write_text(f"import os\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getppid()))\n")
     program = (
-        "from labs.checks.tryout import Performance, tried\nimport os\n"
-        f"tried({str(tmp_path / 'script.py')!r}, [Performance((), 1)])\nos.kill(os.getpid(), {signal.SIGKILL})\n"
+        "from labs.checks.tryout import Performance, try_out_script\nimport os\n"
+        f"try_out_script({str(tmp_path / 'script.py')!r}, [Performance((), 1)])\n"
+        f"os.kill(os.getpid(), {signal.SIGKILL})\n"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)})
     assert done.returncode == -signal.SIGKILL
@@ -108,6 +109,6 @@ def test_a_script_as_a_rank_needs_no_horovod_and_knows_its_node(tmp_path):
         "from labs import hvd\nfrom labs.hvd.callbacks import MetricAverageCallback\nimport horovod.tensorflow as h\n"
         "hvd.init()\nprint(h.rank(), hvd.size(), hvd.local_rank(), hvd.local_size(), hvd.cross_size())\n"
     )
-    facts = client.tried(script, [Performance((), 4, rank, 4, 2) for rank in range(4)])
+    facts = client.try_out_script(script, [Performance((), 4, rank, 4, 2) for rank in range(4)])
     assert [each["log"].split() for each in facts] == [[str(r), "4", str(r % 2), "2", "2"] for r in range(4)]
     assert all(each["hvd"]["started"] and not each["hvd"]["early"] and not each["error"] for each in facts)

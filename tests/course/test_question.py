@@ -9,7 +9,7 @@ import pytest
 from course import write
 
 from labs import cli, files
-from labs.course import CourseError, question
+from labs.course import CourseError, write_question
 from labs.course.question import END, RUNS, Cleaner, text
 
 HOST, USER = "bigmachine-7", "jdoe"
@@ -106,7 +106,7 @@ def test_no_file_is_overwritten(root, monkeypatch, capsys):
     assert "Wrote labs-question-2.txt" in capsys.readouterr().out
     assert cli.main(["doctor", "--bundle", "mine.txt"]) == 0 and "== Versions" in open("mine.txt").read()
     with pytest.raises(CourseError, match="mine.txt is there already"):
-        question("mine.txt")
+        write_question("mine.txt")
 
 
 def test_outside_of_a_course_and_with_a_doctor_that_hangs(root, tmp_path, monkeypatch):

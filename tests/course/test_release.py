@@ -9,7 +9,7 @@ import zipfile
 import pytest
 from course import CONTENTS, packed, tree, write
 
-from labs.course import CourseError, release, update
+from labs.course import CourseError, release, update_course
 
 STAMP = release.STAMP
 
@@ -27,7 +27,7 @@ def newer(tmp_path):
 def refused(root, source, says):
     before = tree(root.parent)
     with pytest.raises(CourseError, match=says) as caught:
-        update(root, source)
+        update_course(root, source)
     assert tree(root.parent) == before and "\n" not in str(caught.value) and len(str(caught.value)) < 400
 
 

@@ -7,7 +7,7 @@ from course import CONTENTS, filled, notebook, tree, write
 
 from labs import cli, files
 from labs.checks import tasks
-from labs.course import CourseError, fresh_files, reset
+from labs.course import CourseError, fresh_files, reset_files
 
 NOTEBOOK, SCRIPT = "notebooks/01_first.ipynb", "notebooks/scripts/train.py"
 
@@ -28,8 +28,8 @@ def test_a_used_notebook_and_script_are_fresh_again_and_the_old_ones_are_kept_ea
         assert (root / kept).read_bytes() == used and kept in capsys.readouterr().out
         assert (root / NOTEBOOK).read_bytes() == CONTENTS[NOTEBOOK]
     (root / SCRIPT).unlink()
-    assert reset(root, ["scripts/train.py"], fresh_files(root)) == [f"{SCRIPT} is fresh again."]
-    assert reset(root, ["scripts/train.py"], fresh_files(root)) == [f"{SCRIPT} is fresh already."]
+    assert reset_files(root, ["scripts/train.py"], fresh_files(root)) == [f"{SCRIPT} is fresh again."]
+    assert reset_files(root, ["scripts/train.py"], fresh_files(root)) == [f"{SCRIPT} is fresh already."]
     assert sorted(path.name for path in (root / "old/notebooks").iterdir())[-1] == "01_first_old-3.ipynb"
 
 
@@ -47,19 +47,19 @@ def test_a_used_notebook_and_script_are_fresh_again_and_the_old_ones_are_kept_ea
     ],
 )
 def test_names_that_students_type(root, name, means):
-    assert reset(root, [name], fresh_files(root)) == [f"{means} is fresh already."]
+    assert reset_files(root, [name], fresh_files(root)) == [f"{means} is fresh already."]
 
 
 @pytest.mark.parametrize(("name", "stem"), [("01", "01_first"), ("01b", "01b_between"), ("1b", "01b_between")])
 def test_a_notebook_between_two_is_named_by_its_letter(tmp_path, name, stem):
     more = {"notebooks/01b_between.ipynb": notebook(("a1", "# Between"))}
     root = write(tmp_path / "course", CONTENTS | more)
-    assert reset(root, [name], fresh_files(root)) == [f"notebooks/{stem}.ipynb is fresh already."]
+    assert reset_files(root, [name], fresh_files(root)) == [f"notebooks/{stem}.ipynb is fresh already."]
 
 
 def test_a_path_from_where_you_are(root, monkeypatch):
     monkeypatch.chdir(root / "slurm/other")
-    assert reset(root, ["train.sh"], fresh_files(root)) == ["slurm/other/train.sh is fresh already."]
+    assert reset_files(root, ["train.sh"], fresh_files(root)) == ["slurm/other/train.sh is fresh already."]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_name_that_means_nothing_or_several_stops_before_anything_is_written(r
     filled(root / NOTEBOOK, labs_01_1="speedup = 1")
     before = tree(root)
     with pytest.raises(CourseError, match=says.replace("?", r"\?")) as caught:
-        reset(root, ["01", name], fresh_files(root))
+        reset_files(root, ["01", name], fresh_files(root))
     assert tree(root) == before and caught.value.code == 2
 
 
@@ -94,10 +94,10 @@ def test_an_interrupted_reset_leaves_the_old_file_or_the_fresh_one(root, monkeyp
 
         monkeypatch.setattr(files, "write", failing)
         with pytest.raises(KeyboardInterrupt):
-            reset(root, ["01"], fresh_files(root))
+            reset_files(root, ["01"], fresh_files(root))
         assert (root / NOTEBOOK).read_bytes() == used
     monkeypatch.undo()
-    reset(root, ["01"], fresh_files(root))
+    reset_files(root, ["01"], fresh_files(root))
     assert [path.name for path in (root / "old/notebooks").iterdir()] == ["01_first_old-1.ipynb"]
     assert (root / "old/notebooks/01_first_old-1.ipynb").read_bytes() == used
 
@@ -107,7 +107,7 @@ def test_a_fresh_copy_that_is_lost_or_changed_is_not_used(root):
     for damage in (lambda: copy.write_text("rate = 0.1\n"), copy.unlink):
         damage()
         with pytest.raises(CourseError, match="fresh copy .* Run `labs update` again"):
-            reset(root, [SCRIPT], fresh_files(root))
+            reset_files(root, [SCRIPT], fresh_files(root))
 
 
 def test_progress_is_kept_or_forgotten_on_demand(root, monkeypatch):
@@ -119,15 +119,15 @@ def test_progress_is_kept_or_forgotten_on_demand(root, monkeypatch):
     old = json.dumps({"version": 1, "items": {"01.1": {"state": "right"}, "02.1": {"state": "wrong"}}})
     files.write(path, old)
     filled(root / NOTEBOOK, labs_01_1="speedup = 1")
-    assert "What was right in your progress stays right" in " ".join(reset(root, ["01"], fresh_files(root)))
+    assert "What was right in your progress stays right" in " ".join(reset_files(root, ["01"], fresh_files(root)))
     assert path.read_text() == old
-    said = reset(root, ["01"], fresh_files(root), progress=True)
+    said = reset_files(root, ["01"], fresh_files(root), progress=True)
     assert said[1] == "Your progress has forgotten 1 items; old/notebooks/runs/progress_old-1.json holds it as it was."
     assert json.loads(path.read_text())["items"].keys() == {"02.1"}
     assert (root / "old/notebooks/runs/progress_old-1.json").read_text() == old
-    assert "nothing to forget" in reset(root, ["01"], fresh_files(root), progress=True)[1]
+    assert "nothing to forget" in reset_files(root, ["01"], fresh_files(root), progress=True)[1]
     with pytest.raises(CourseError, match="no notebook is named"):
-        reset(root, [SCRIPT], fresh_files(root), progress=True)
+        reset_files(root, [SCRIPT], fresh_files(root), progress=True)
 
 
 def test_a_damaged_progress_is_recovered_and_one_that_cannot_be_read_stops_before_anything_is_written(
@@ -140,7 +140,7 @@ def test_a_damaged_progress_is_recovered_and_one_that_cannot_be_read_stops_befor
     path = root / "notebooks/runs/progress.json"
     old = json.dumps({"version": 1, "items": {"01.1": {"state": "right"}, "02.1": {"state": "right"}}})
     files.write(path, old[:-3])
-    assert "forgotten 1 items" in reset(root, ["01"], fresh_files(root), progress=True)[1]
+    assert "forgotten 1 items" in reset_files(root, ["01"], fresh_files(root), progress=True)[1]
     assert json.loads(path.read_text())["items"]["02.1"]["state"] == "right"
     assert (root / "old/notebooks/runs/progress_old-1.json").read_text() == old[:-3]
     path.unlink()
@@ -148,7 +148,7 @@ def test_a_damaged_progress_is_recovered_and_one_that_cannot_be_read_stops_befor
     filled(root / NOTEBOOK, labs_01_1="speedup = 1")
     before = tree(root)
     with pytest.raises(CourseError, match="cannot be read .* nothing is forgotten"):
-        reset(root, ["01"], fresh_files(root), progress=True)
+        reset_files(root, ["01"], fresh_files(root), progress=True)
     assert tree(root) == before
 
 

@@ -11,7 +11,7 @@ import pytest
 from course import CONTENTS, cells, filled, notebook, packed, tree, write
 
 from labs import cli, files
-from labs.course import CourseError, aside, fresh_files, reset, update
+from labs.course import CourseError, aside, fresh_files, reset_files, update_course
 
 NOTEBOOK, SCRIPT = "notebooks/01_first.ipynb", "notebooks/scripts/train.py"
 
@@ -106,7 +106,7 @@ def test_what_is_the_students_stays_and_what_is_the_courses_is_new(root, newer, 
 
 def test_a_course_that_nobody_has_touched_becomes_the_newer_one(tmp_path, newer):
     root = write(tmp_path / "course")
-    update(root, newer)
+    update_course(root, newer)
     assert tree(root) == tree(tmp_path / "newer")
 
 
@@ -114,7 +114,7 @@ def test_a_folder_is_as_good_as_a_zip_also_one_that_was_worked_in(root, newer, t
     other = shutil.copytree(root, tmp_path / "other")
     filled(tmp_path / "newer" / NOTEBOOK, labs_01_1="speedup = 99")
     files.write(tmp_path / "newer/notebooks/runs/w1.json", "{}")
-    assert update(root, newer) == update(other, tmp_path / "newer") and tree(root) == tree(other)
+    assert update_course(root, newer) == update_course(other, tmp_path / "newer") and tree(root) == tree(other)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_folder_is_as_good_as_a_zip_also_one_that_was_worked_in(root, newer, t
 )
 def test_a_second_command_waits_until_the_first_one_has_ended(root, newer, tmp_path, words, notebook_then, says):
     whole = shutil.copytree(root, tmp_path / "whole")
-    update(whole, newer)
+    update_course(whole, newer)
     notebooks = {"carried": (whole / NOTEBOOK).read_bytes(), "fresh": NEWER[NOTEBOOK]}
 
     def labs(change, *words):
@@ -150,7 +150,7 @@ def test_a_second_command_does_not_wait_for_ever(root, newer, monkeypatch):
     monkeypatch.setattr(files, "locked", partial(files.locked, patience=0.1))
     before = tree(root)
     with aside.alone(root):
-        for changes in (lambda: update(root, newer), lambda: reset(root, ["01"], fresh_files(root))):
+        for changes in (lambda: update_course(root, newer), lambda: reset_files(root, ["01"], fresh_files(root))):
             with pytest.raises(files.WriteError, match="another `labs update` or `labs reset` keeps it locked"):
                 changes()
     assert tree(root) == before
@@ -164,7 +164,7 @@ class Killed(BaseException):
 def test_killed_at_any_step_and_run_again_ends_as_if_undisturbed(root, contents, tmp_path, monkeypatch):
     newer = packed(write(tmp_path / "newer", contents, "1.1", "2026-02-01T00:00:00Z"), tmp_path / "newer.zip")
     whole = shutil.copytree(root, tmp_path / "whole")
-    update(whole, newer)
+    update_course(whole, newer)
     expected, step = tree(whole), 0
     while True:
         step += 1
@@ -186,7 +186,7 @@ def test_killed_at_any_step_and_run_again_ends_as_if_undisturbed(root, contents,
                 patched.setattr(owner, name, counted(getattr(owner, name)))
             patched.setattr(shutil, "rmtree", lambda *args, **kwargs: None)  # what kill -9 leaves
             try:
-                update(course, newer)
+                update_course(course, newer)
             except Killed:
                 pass
             if left > 0:
@@ -195,7 +195,7 @@ def test_killed_at_any_step_and_run_again_ends_as_if_undisturbed(root, contents,
         texts = "".join(content.decode(errors="replace") for content in now)
         assert "speedup = 2" in texts and "Mine." in texts and "x = 1" in texts
         assert all(held[name] in now for name in MINE)
-        update(course, newer)
+        update_course(course, newer)
         ended = {name: content for name, content in tree(course).items() if not name.endswith(".part")}
         ended = {name: content for name, content in ended.items() if not name.rpartition("/")[2].startswith(".README")}
         assert {name for name in ended if "/." not in name or name in expected} == set(expected)
@@ -214,21 +214,21 @@ def test_a_full_disk_is_said_and_changes_nothing_of_the_students(root, newer, mo
 
     monkeypatch.setattr(files, "write", full)
     with pytest.raises(files.WriteError, match="No space left"):
-        update(root, newer)
+        update_course(root, newer)
     assert tree(root) == before
 
 
 def test_an_older_release_only_on_demand(root, newer, tmp_path):
-    update(root, newer)
+    update_course(root, newer)
     older = write(tmp_path / "older")
     before = tree(root)
     with pytest.raises(CourseError, match="is 1.0 of 2026-01-01, older than this course .*--older"):
-        update(root, older)
+        update_course(root, older)
     assert tree(root) == before
-    update(root, older, older=True)
+    update_course(root, older, older=True)
     assert cells(root / NOTEBOOK)["labs-01-1"].startswith("speedup = 2") and (root / "labs/gone.py").exists()
     newest = write(tmp_path / "newest", CONTENTS, "1.10", "2025-01-01T00:00:00Z")
-    assert "to 1.10" in update(root, newest)[0]
+    assert "to 1.10" in update_course(root, newest)[0]
 
 
 def test_scripts_in_each_state(tmp_path):
@@ -241,7 +241,7 @@ def test_scripts_in_each_state(tmp_path):
         files.write(root / f"notebooks/scripts/{form}_y.py", "a = 1\n")
         (root / f"notebooks/scripts/{form}_d.py").unlink()
     files.write(root / "notebooks/scripts/changed_y_new.py", "notes\n")
-    said = "\n".join(update(root, write(tmp_path / "new", new, "2.0")))
+    said = "\n".join(update_course(root, write(tmp_path / "new", new, "2.0")))
     found = {path.name: path.read_text() for path in (root / "notebooks/scripts").iterdir() if path.name != "train.py"}
     assert found == {
         "same_y.py": "a = 1\n",  # no part of the course any more
@@ -259,7 +259,7 @@ def test_a_notebook_that_got_another_name_takes_the_answers_along(root, tmp_path
     new = {name: content for name, content in NEWER.items() if name != NOTEBOOK}
     new["notebooks/01_renamed.ipynb"] = notebook(*SECOND)
     used = (root / NOTEBOOK).read_bytes()
-    said = "\n".join(update(root, write(tmp_path / "new", new, "2.0")))
+    said = "\n".join(update_course(root, write(tmp_path / "new", new, "2.0")))
     assert cells(root / "notebooks/01_renamed.ipynb")["labs-T1"].endswith("Mine.")
     assert f"{NOTEBOOK} is called notebooks/01_renamed.ipynb now" in said and not (root / NOTEBOOK).exists()
     assert (root / "old/notebooks/01_first_old-1.ipynb").read_bytes() == used
@@ -267,14 +267,14 @@ def test_a_notebook_that_got_another_name_takes_the_answers_along(root, tmp_path
 
 def test_a_notebook_that_comes_in_two_parts_now_shares_the_students_work_among_them(root, tmp_path):
     newer = write(tmp_path / "new", SPLIT, "2.0")
-    said = "\n".join(update(root, newer))
+    said = "\n".join(update_course(root, newer))
     first, part = cells(root / NOTEBOOK), cells(root / PART)
     assert list(first) == ["a2", "labs-01-1", "n1"] and "speedup = 2" in first["labs-01-1"]
     assert list(part) == ["n2", "labs-01-2", "b1", "own", "labs-T1", "c1"]
     assert part["own"] == "x = 1" and part["labs-T1"].endswith("Mine.")
     assert "no place" not in said and "called" not in said and "fresh" not in said
     assert f"Notebooks new: {PART}" in said and not (root / "old/notebooks").exists()
-    assert "already" in update(root, newer)[0], "and it stays so"
+    assert "already" in update_course(root, newer)[0], "and it stays so"
 
 
 def test_own_cells_stay_in_the_part_of_the_cell_that_they_stand_behind(root, tmp_path):
@@ -282,14 +282,14 @@ def test_own_cells_stay_in_the_part_of_the_cell_that_they_stand_behind(root, tmp
     for place in (len(text["cells"]), 1, 0):
         text["cells"].insert(place, {"id": f"own{place}", "cell_type": "raw", "metadata": {}, "source": f"{place}"})
     files.write(root / NOTEBOOK, json.dumps(text))
-    update(root, write(tmp_path / "new", SPLIT, "2.0"))
+    update_course(root, write(tmp_path / "new", SPLIT, "2.0"))
     assert list(cells(root / NOTEBOOK)) == ["own0", "own1", "a2", "labs-01-1", "n1"]
     assert list(cells(root / PART)) == ["n2", "labs-01-2", "b1", "own", "labs-T1", "c1", "own6"]
 
 
 def test_a_part_that_nobody_has_begun_is_fresh(tmp_path):
     root = write(tmp_path / "course")
-    update(root, write(tmp_path / "new", SPLIT, "2.0"))
+    update_course(root, write(tmp_path / "new", SPLIT, "2.0"))
     assert (root / PART).read_bytes() == SPLIT[PART] and (root / NOTEBOOK).read_bytes() == SPLIT[NOTEBOOK]
 
 
@@ -297,14 +297,14 @@ def test_what_an_older_kit_has_put_aside_comes_into_the_part_with_the_next_updat
     newer = write(tmp_path / "new", SPLIT, "2.0")
     with monkeypatch.context() as older:
         older.setattr(sys.modules["labs.course.update"], "_parts", lambda new: {})
-        assert "no longer a place for T1" in "\n".join(update(root, newer))
+        assert "no longer a place for T1" in "\n".join(update_course(root, newer))
     assert (root / PART).read_bytes() == SPLIT[PART]
-    said = "\n".join(update(root, newer))
+    said = "\n".join(update_course(root, newer))
     assert cells(root / PART)["labs-T1"].endswith("Mine.") and list(cells(root / PART)) == list(cells(newer / PART))
     assert "what you had written for this part is in it now; it came from old/notebooks/01_first_old-1.ipynb" in said
-    assert "already" in update(root, newer)[0]
-    reset(root, ["01b"], fresh_files(root))
-    update(root, newer)
+    assert "already" in update_course(root, newer)[0]
+    reset_files(root, ["01b"], fresh_files(root))
+    update_course(root, newer)
     assert (root / PART).read_bytes() == SPLIT[PART], "a part that was reset stays fresh"
 
 
@@ -313,7 +313,7 @@ def test_a_notebook_that_is_gone_stays_if_it_was_used(root, tmp_path):
     for number, used in ((1, True), (2, False)):
         course = root if used else write(tmp_path / "untouched")
         before = (course / NOTEBOOK).read_bytes()
-        said = "\n".join(update(course, write(tmp_path / f"new{number}", new, "2.0")))
+        said = "\n".join(update_course(course, write(tmp_path / f"new{number}", new, "2.0")))
         assert (NOTEBOOK in said) == used == (course / NOTEBOOK).exists()
         assert not used or (course / NOTEBOOK).read_bytes() == before
 
@@ -323,7 +323,7 @@ def test_a_notebook_that_is_gone_stays_if_it_was_used(root, tmp_path):
 )
 def test_a_notebook_that_cannot_be_read_is_kept_aside(root, newer, damage):
     files.write(root / NOTEBOOK, damage)
-    said = "\n".join(update(root, newer))
+    said = "\n".join(update_course(root, newer))
     assert (root / NOTEBOOK).read_bytes() == NEWER[NOTEBOOK] and "old/notebooks/01_first_old-1.ipynb" in said
     assert (root / "old/notebooks/01_first_old-1.ipynb").read_bytes() == damage
 
@@ -332,7 +332,7 @@ def test_what_stands_in_the_way_is_named_before_anything_is_written(root, newer)
     (root / "labs/new.py").mkdir()
     before = tree(root)
     with pytest.raises(CourseError, match="labs/new.py is in the way"):
-        update(root, newer)
+        update_course(root, newer)
     assert tree(root) == before
 
 
@@ -345,10 +345,10 @@ def test_a_folder_on_another_disk_and_the_course_itself(root, newer, tmp_path, m
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", across)
-    update(root, newer)
+    update_course(root, newer)
     assert (root / "notebooks/02_second.ipynb").read_bytes() == NEWER["notebooks/02_second.ipynb"]
     with pytest.raises(CourseError, match="is this course itself"):
-        update(root, root)
+        update_course(root, root)
 
 
 def test_in_the_authors_checkout_git_brings_what_is_new(tmp_path, newer, monkeypatch, capsys):
@@ -366,5 +366,5 @@ def test_many_changes_are_told_in_a_few_lines(tmp_path):
             ("new", [("notebooks/scripts/s", "py"), ("labs/m", "py"), ("notebooks/scripts/t", "py")]),
         )
     )
-    said = update(write(tmp_path / "course", old), write(tmp_path / "new", new, "2.0"))
+    said = update_course(write(tmp_path / "course", old), write(tmp_path / "new", new, "2.0"))
     assert len(said) == 4 and "and 24 more" in said[1] and "30 replaced, 30 removed" in said[3]

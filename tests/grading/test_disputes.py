@@ -10,7 +10,7 @@ import pytest
 from labs import files
 from labs.checks import dispute
 from labs.cli import main
-from labs.grading import disputes
+from labs.grading import collect, disputes
 from labs.report.archive import zipped
 
 NOTEBOOK = made_class.NOTEBOOKS[1]
@@ -34,7 +34,7 @@ def test_a_dispute_is_handed_in_with_the_report_and_read_where_it_is_collected(c
     assert f"notebooks/runs/{dispute.FILE}" in zipfile.ZipFile(io.BytesIO(handed)).namelist()
     files.write(tmp_path / "in/ada/submission.zip", handed)
     assert main(["grade", "collect", str(tmp_path / "in"), "--out", str(tmp_path / "grades")]) == 0
-    reasons = {id: each.reason for id, each in disputes.every(tmp_path / "grades")["001"].items()}
+    reasons = {id: each.reason for id, each in disputes.every(collect.submissions(tmp_path / "grades"))["001"].items()}
     assert reasons == {"05.3": "My script is right: it scales the rate.", "T5.2": "The lines are there."}
 
 
@@ -75,4 +75,4 @@ def test_a_damaged_file_of_the_student_is_one_line_and_is_not_written_over(cours
 )
 def test_what_somebody_else_wrote_into_it_is_no_dispute(tmp_path, content):
     files.write(tmp_path / "submissions/001.zip", zipped({f"runs/{dispute.FILE}": content}))
-    assert disputes.every(tmp_path) == {}
+    assert disputes.every(collect.submissions(tmp_path)) == {}

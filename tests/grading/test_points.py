@@ -1,7 +1,9 @@
 """Points: a pure function of what was found, the rubric and the marks; changes of either are told; nothing is lost."""
 
 import json
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +55,15 @@ def out(tmp_path):
 def lines(out, number):
     read = json.loads((out / f"checked/{number}.json").read_text())
     return {each.id: each for each in points.lines(read, rubric.load(out), marks.load(out).get(number))}
+
+
+def test_results_read_each_file_of_the_grading_once(out, monkeypatch):
+    marks.mark(out, "001", rubric.load(out), "T5.1", 1.0)
+    read, real = [], files.read
+    monkeypatch.setattr(files, "read", lambda path: read.append(Path(path)) or real(path))
+    results.write(out)
+    times = Counter(str(path.relative_to(out)) for path in read if path.is_relative_to(out))
+    assert {"rubric.toml", "marks.json", "checked/001.json"} <= times.keys() and {*times.values()} == {1}, times
 
 
 def test_points_come_from_checks_marks_and_confirmed_findings(out):

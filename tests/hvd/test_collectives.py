@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labs.checks import connected
 from labs.jobs import launch
+from labs.lessons import connected
 
 ROOT = Path(__file__).parents[2]
 LAUNCHES = [(2, "mpiexec"), (4, "horovodrun")]
@@ -60,7 +60,7 @@ def test_collectives_give_each_rank_what_their_docstrings_say(found):
 
 
 def test_the_world_of_the_checks_gives_what_horovod_gives(found):
-    """labs.checks.connected stands in for Horovod: the same values on every rank."""
+    """labs.lessons.connected stands in for Horovod: the same values on every rank."""
     size = len(found)
     world = connected.World(size)
 

@@ -14,7 +14,7 @@ from labs.lessons.nb13 import game
 from labs.lessons.nb13.programs import all_reduce, backward, forward, gradient, load, program, update
 from labs.report import document
 from labs.report.course import look
-from labs.report.gather import gather
+from labs.report.gather import gather_report
 
 LESSONS = tasks.lessons()
 ITEMS = [item for lesson in LESSONS.values() for item in lesson.task]
@@ -74,12 +74,12 @@ def test_the_best_schedules_of_a_student_stand_beside_their_answer(tmp_path, mon
     monkeypatch.setenv("LABS_RUNS", str(root / "notebooks/runs"))
     game.show("13.1", one_message)
     game.show("13.2", one_message)  # right, and above its bar
-    report, drawn = gather(look(root))
+    report, drawn = gather_report(look(root))
     (task,) = [each for each in report.tasks if each.id == "P1"]
     assert [each.name for each in task.figures] == ["P1-1", "P1-2"] and set(drawn) >= {"P1-1", "P1-2"}
     assert task.figures[0].caption == "13.1 Plain data parallelism: one's best schedule of the example"
     assert "K = 4, L = 6, M = 4: 29.6 ms" in task.figures[0].alt
     assert document.svg(drawn["P1-1"]).lstrip().startswith("<?xml")
     files.write(root / "notebooks/runs/schedules.json", '{"13.1": {"programs": [1, 2, 3, 4]}, "13.2": {"programs": 5}}')
-    report, _ = gather(look(root))
+    report, _ = gather_report(look(root))
     assert [each.figures for each in report.tasks if each.id == "P1"] == [[]]

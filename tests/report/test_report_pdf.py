@@ -224,13 +224,13 @@ def test_the_first_page_says_the_main_result_with_its_interval_and_its_figure(ma
     text = " ".join(" ".join(tag.text for tag in pdf.tags).split())
     assert text.index("Main result") < text.index(said) < text.index("Figure 1") < text.index("Contents")
     without = reported.course(tmp_path)
-    assert report.gather(report.course.look(without))[0].main is None
+    assert report.gather_report(report.course.look(without))[0].main is None
 
 
 def test_the_main_result_compares_two_networks_where_both_were_measured(tmp_path):
     runs = reported.study() | reported.study(network="ResNet152V2", name="ResNet152V2")
     root = reported.keep(reported.course(tmp_path), runs, log=False)
-    main = report.gather(report.course.look(root))[0].main
+    main = report.gather_report(report.course.look(root))[0].main
     assert main.task == "T10"
     assert any(line.startswith("Efficiency of ResNet152V2 divided by that of ResNet50V2") for line in main.sentences)
 

@@ -9,7 +9,7 @@ from reported import changed
 
 from labs import files
 from labs.course.release import digest
-from labs.report import course, findings, form, gather, stale
+from labs.report import course, findings, form, gather_report, stale
 
 EARLY, LATE = (datetime(2026, 1, day, tzinfo=UTC).timestamp() for day in (1, 3))  # the runs are of January 2
 
@@ -190,7 +190,7 @@ def test_runs_of_different_machines_are_named(root):
 
 def test_runs_of_different_machines_have_no_figure_of_rounds_and_stop_no_report(root):
     def captions():
-        made, _ = gather(course.look(root))
+        made, _ = gather_report(course.look(root))
         return [figure.caption for task in made.tasks if task.id == "T5" for figure in task.figures]
 
     assert any(caption.startswith("Epochs and speedup by round") for caption in captions())
@@ -227,7 +227,7 @@ def test_an_optional_lesson_is_missing_nowhere_and_reported_where_something_of_i
     notebook = "12_where_a_step_goes"
 
     def reported_of():
-        made, _ = gather(course.look(root))
+        made, _ = gather_report(course.look(root))
         return [item.id for item in made.items if item.notebook == notebook], "\n".join(made.missing)
 
     items, missing = reported_of()

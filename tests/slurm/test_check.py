@@ -226,8 +226,8 @@ def test_a_note_is_no_error(name, course, capsys, monkeypatch):
     (course / "x.sh").write_text(changed(name)[0])
     (one,) = check.check_script(course / "x.sh", WRONG[name][0], root=course, scheduler=False)
     assert one.severity == ("note" if name in NOTES else "error")
-    monkeypatch.setattr(check.script, "refusal", lambda *_: None)
-    assert check.report(course / "x.sh", WRONG[name][0], True) == (name not in NOTES)
+    monkeypatch.setattr(check.script, "scheduler_refusal", lambda *_: None)
+    assert check.report_on_script(course / "x.sh", WRONG[name][0], True) == (name not in NOTES)
     assert json.loads(capsys.readouterr().out)["findings"][0]["severity"] == one.severity
 
 
@@ -238,12 +238,12 @@ def test_where_it_cannot_be_tried_out_that_is_said_first_and_nothing_is_claimed(
     for text in ("--batch_size 64*workers", "--batch_size 128"):
         path = course / "x.sh"
         path.write_text((RENDERED / "local" / ONE).read_text().replace('--batch_size "$batch"', text))
-        assert check.report(path, "local") == 0
+        assert check.report_on_script(path, "local") == 0
         first, last = capsys.readouterr().out.splitlines()
         assert first == "Not tried out: no bubblewrap. What the script starts was not checked."
         assert last.startswith("Nothing found in the directives, by the site's rules and by `bash -n`, in")
     path.write_text(changed("too long")[0])
-    assert check.report(path, "local", True) == 1
+    assert check.report_on_script(path, "local", True) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["tried_out"] is False and "no bubblewrap" in told["unknown"][0] and len(told["findings"]) == 1
 
@@ -293,15 +293,15 @@ def test_report_as_text_and_as_json(course, capsys, monkeypatch):
     path = course / "wrong.sh"
     path.write_text("#!/bin/bash\n# SBATCH --nodes=1\n")
     site = sites.load("local")
-    assert check.report(path, site) == 1
+    assert check.report_on_script(path, site) == 1
     assert "line 2: SLURM ignores" in capsys.readouterr().out
-    assert check.report(path, "local", True) == 1
+    assert check.report_on_script(path, "local", True) == 1
     rows = json.loads(capsys.readouterr().out)
     assert rows["site"] == "local" and {"line_number", "problem", "why", "fix", "refused", "severity", "name"} == set(
         rows["findings"][0]
     )
     with pytest.raises(check.ScriptError, match="none.sh cannot be checked: No such file"):
-        check.report(course / "none.sh", site)
+        check.report_on_script(course / "none.sh", site)
 
 
 def test_the_scheduler_is_asked_for_the_site_in_use(course, monkeypatch, tmp_path):

@@ -146,6 +146,8 @@ def test_variables_of_here_are_seen_only_if_the_script_names_them():
 
 def test_what_is_no_bash_is_not_tried_out():
     assert trial.trial_missing("#!/usr/bin/python3\n") == "its first line names no bash"
+    with pytest.raises(sandbox.SandboxError, match="names no bash"):
+        trial.try_out("#!/usr/bin/python3\n")
     for line in ("#!/bin/bash -l", "#!/usr/bin/env bash", "#!/bin/sh"):
         assert trial.trial_missing(f"{line}\n") is None
 

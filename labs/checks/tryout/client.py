@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
+from typing import Any
 
 from labs.errors import LabsError
 from labs.jobs import launch
@@ -26,7 +27,7 @@ class TryoutError(LabsError):
 class Performance:
     """How a script is tried out once: its command line, on how many images, and as which Horovod rank (if any)."""
 
-    arguments: tuple = ()
+    arguments: tuple[str, ...] = ()
     images: int = 0
     rank: int | None = None
     size: int = 1
@@ -34,11 +35,16 @@ class Performance:
     played_by: str | None = None  # a module: the facts are what its `played(script)` returns, a dict
 
 
-def tried(script, performances: list[Performance], cpu_seconds=None, patience: float = PATIENCE) -> list[dict]:
+def try_out_script(
+    script: str | Path, performances: list[Performance], cpu_seconds: int | None = None, patience: float = PATIENCE
+) -> list[dict]:
     """What a script does, as a list of facts, one dict for each Performance; play.py says what they hold.
 
+    cpu_seconds: of processor time that each performance may take (default: CPU_SECONDS)
+    patience: seconds of the clock that each may take
+
     All of them run at the same time, each in a process of its own, in a temporary folder. None outlives this call.
-    Raises TryoutError.
+    Raises TryoutError where scripts cannot be tried out on this machine.
     """
     script = Path(script).resolve()
     beside = sorted((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in script.parent.glob("*.py"))
@@ -62,19 +68,19 @@ _known = {}  # the six steps of one script are six checks of the same performanc
 class _Server:
     """The fork server, started when it is first asked, and again if it is gone."""
 
-    process = errors = None
+    process: Any = None
+    errors: Any = None  # a temporary file with its standard error
 
     def __init__(self):
         self._turn = threading.Lock()
 
     def ask(self, request):
         with self._turn:
-            if self.process is None or self.process.poll() is not None:
-                self._start()
+            process = self._running()
             try:
-                self.process.stdin.write(json.dumps(request).encode() + b"\n")
-                self.process.stdin.flush()
-                answer = self.process.stdout.readline()
+                process.stdin.write(json.dumps(request).encode() + b"\n")
+                process.stdin.flush()
+                answer = process.stdout.readline()
             except BrokenPipeError:
                 answer = b""
             except BaseException:  # an interrupt: what runs must end, and its answer is nobody's
@@ -87,7 +93,10 @@ class _Server:
                 raise TryoutError(f"The script cannot be tried out: the process for it has ended. It said: {said}")
             return json.loads(answer)
 
-    def _start(self):
+    def _running(self):
+        """The server's process, started where there is none or it has ended."""
+        if self.process is not None and self.process.poll() is None:
+            return self.process
         self.errors = tempfile.TemporaryFile()
         command = [*launch.MORTAL, *GUARD, sys.executable, "-P", "-m", "labs.checks.tryout.server"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self.errors}
@@ -95,6 +104,7 @@ class _Server:
         env = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
         env |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "OPENBLAS_NUM_THREADS": "1"}
         self.process = subprocess.Popen(command, env=env, cwd=tempfile.gettempdir(), start_new_session=True, **pipes)
+        return self.process
 
     def stop(self):
         """End the server, and with it all that it has started."""

@@ -130,7 +130,7 @@ class _Rate(keras.callbacks.Callback):
         self.fact = fact
 
     def on_train_batch_begin(self, batch, logs=None):
-        if batch == 0 and not self.fact["rates"]:
+        if batch == 0 and self.model is not None and not self.fact["rates"]:
             self.fact["rates"].append(_number(self.model.optimizer.learning_rate))
 
 

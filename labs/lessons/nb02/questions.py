@@ -1,5 +1,6 @@
 """Judges of 02_concurrency."""
 
+import itertools
 import math
 
 import numpy as np
@@ -147,7 +148,17 @@ def step_seconds(function):
     yield True, f"For the steps [1, 2, 7] and [6, 1, 2] your function gives {value:.4g}. When does each of them end?"
 
 
-@judges("02.12")
+def _other_work(arguments, draw):
+    """[gradients, one of them] in place of `arguments`: some workers, each of which computes one after the other."""
+    work = []
+    for worker in range(draw.randint(2, 4)):
+        times = itertools.accumulate(draw.uniform(0.5, 4) for _ in range(draw.randint(3, 5)))
+        work += [(worker, begin, end) for begin, end in itertools.pairwise(times)]
+    made = [type(arguments[1])(*each, -1) for each in sorted(work, key=lambda each: each[2])]
+    return [made, draw.choice(made)]
+
+
+@judges("02.12", varied=_other_work)
 def staleness(function):
     from labs.lessons.nb02.sgd import Work
 

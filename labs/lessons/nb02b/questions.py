@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 
-from labs.checks import connected
 from labs.checks.judging import judges
 from labs.checks.reading import CUT
 from labs.checks.student_code import tried
+from labs.lessons import connected
 
 
 def _through_server(server):
@@ -120,10 +120,23 @@ def _gathered(workers, worker, chunk):
     return sum(_part(workers, (worker - back) % workers, chunk) for back in range((worker - chunk) % workers + 1))
 
 
+class Ring(connected.Players):
+    """A ring of K workers: what one of them passes on, the next one gets."""
+
+    each, longest = "worker", 0.5
+
+    def exchange(self, array):
+        """Pass an array on to the next worker; returns that of the one before."""
+        return self._come("exchange", None, [np.array(array)])[0].copy()
+
+    def _results(self, kind, option, brought):
+        return [brought[rank - 1] for rank in range(self._size)]
+
+
 def _played(function, begin):
     """(Ring, [chunks of each worker after the function]), after the cases of chunks that cannot be compared."""
     workers = len(begin)
-    ring = connected.Ring(workers)
+    ring = Ring(workers)
 
     def program():
         chunks = [chunk.copy() for chunk in begin[ring.rank()]]

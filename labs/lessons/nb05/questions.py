@@ -2,16 +2,16 @@
 
 import math
 
-from labs.checks import reading, scripts
 from labs.checks.judging import TooNoisy, judges
 from labs.checks.reading import CUT, called, close, near
+from labs.lessons import own_runs, training_scripts
 from labs.lessons.asked import refuse_noise, told
 from labs.printed import an
 
 
 @judges("05.3")
 def script(path):
-    yield from scripts.not_mirrored(path, "ResNet50V2")
+    yield from training_scripts.not_mirrored(path, "ResNet50V2")
 
 
 @judges("05.4")
@@ -116,8 +116,8 @@ def slower_of_two(function):
 
 @judges("05.8")
 def own_study(sentence, rows):
-    yield from reading.no_rows(rows)
-    yield from reading.not_yours(rows, rows)
+    yield from own_runs.no_rows(rows)
+    yield from own_runs.not_yours(rows, rows)
     of = {row["workers"]: row for row in rows}
     yield 1 not in of, "There is no run with 1 worker. Without this baseline you cannot call anything faster."
     yield 2 not in of, "There is no run with 2 workers: run at least 1 and 2."
@@ -142,9 +142,9 @@ def own_study(sentence, rows):
 
 @judges("T6")
 def plots(figure, rows):
-    yield from reading.no_plots(figure)
-    yield from reading.not_yours(rows, rows)
-    yield from reading.no_curve(figure, rows, "your runs")
+    yield from own_runs.no_plots(figure)
+    yield from own_runs.not_yours(rows, rows)
+    yield from own_runs.no_curve(figure, rows, "your runs")
 
 
 @judges("05.10")

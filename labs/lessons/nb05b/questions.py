@@ -1,8 +1,8 @@
 """Judges of 05b_script_for_a_cluster."""
 
-from labs.checks import batch_scripts
 from labs.checks.judging import judges
 from labs.checks.reading import near
+from labs.lessons import batch_scripts
 
 
 @judges("05.13")

@@ -12,6 +12,7 @@ from labs.checks.reading import PER_CENT, called, near
 from labs.checks.student_code import tried
 from labs.checks.tryout import Performance
 from labs.data.shares import coverage, some
+from labs.lessons import training_scripts
 from labs.printed import an, several
 
 
@@ -424,17 +425,17 @@ def repaired(path):
                 f"{path.name} still does what your colleague's script does. Repair it, save it and run this cell again."
             )
     groups = (1, 1), (3, 3), (2, 1)  # (ranks, ranks on each node)
-    plays = scripts.ranks(path, groups)
-    yield from scripts.unfair(plays, groups)
+    plays = training_scripts.ranks(path, groups)
+    yield from training_scripts.unfair(plays, groups)
     for by_rank in plays:
-        rate, wanted = scripts.first_rate(by_rank[0]["fits"][0]), scripts.RATE * len(by_rank)
+        rate, wanted = training_scripts.first_rate(by_rank[0]["fits"][0]), training_scripts.RATE * len(by_rank)
         was = f"With {several(len(by_rank), 'rank')} the learning rate was {wanted:.4g}, and now it is {rate:.4g}."
         yield not near(rate, wanted), f"{was} Leave the rate as it is: the repair is about which samples a rank reads."
     # A number of samples that is not a multiple of the global batch
     ranks, images, global_batch = 3, 52, 12
     options = "--batch_size", str(global_batch), "--epochs", "2", "--image_size", "40"
     asked = [Performance(options, images, rank, ranks, ranks) for rank in range(ranks)]
-    (fits,) = yield from scripts.fits([scripts.tried(path, asked)])
+    (fits,) = yield from training_scripts.fits([scripts.tried(path, asked)])
     where = f"With {images} samples, --batch_size {global_batch} and {ranks} ranks"
     steps = [len(fit["batches"]) for fit in fits]
     yield len(set(steps)) > 1, f"{where}, they take {', '.join(map(str, steps))} steps: some would wait for others."

@@ -6,12 +6,12 @@ from math import prod
 
 import numpy as np
 
-from labs.checks import connected, scripts
 from labs.checks.judging import judges
 from labs.checks.reading import close, near
-from labs.checks.scripts import LOCAL_SIZE, SIZE
 from labs.checks.student_code import tried
+from labs.lessons import connected, training_scripts
 from labs.lessons.nb07.script import step
+from labs.lessons.training_scripts import LOCAL_SIZE, SIZE
 
 RANKS = list(range(SIZE))
 LOCAL_RANKS = [rank % LOCAL_SIZE for rank in RANKS]
@@ -47,7 +47,7 @@ def start(plays):
     yield missing, "Horovod is never started. Without that, every process believes that it is alone, or fails."
     yield early, "Something asks Horovod for a rank or the size before Horovod is started. Start it first."
     if not started:
-        yield from scripts.stop(plays)
+        yield from training_scripts.stop(plays)
 
 
 @judges("07.5")
@@ -55,7 +55,7 @@ def start(plays):
 def pin(plays):
     pins = [facts["hvd"].get("pins", []) for facts in plays[-1]]
     if not all(pins):
-        yield from scripts.stop(plays)
+        yield from training_scripts.stop(plays)
         yield True, "`devices.pin` is not called, so all ranks of a node would share one device."
     local = [each[-1].get("local_rank") for each in pins]
     yield (
@@ -97,32 +97,38 @@ def shard(plays):
                 f"Line {error['line']}: `{error['code']}`: `numbers` is a tf.data.Dataset, which you cannot index or "
                 "slice like a list. Look among its methods for one that gives each worker a part of it.",
             )
-    yield from scripts.unfair(plays)
+    yield from training_scripts.unfair(plays)
 
 
 @judges("07.7")
 @step(4)
 def optimizer(plays):
-    (alone,), fits = yield from scripts.fits(plays)
+    (alone,), fits = yield from training_scripts.fits(plays)
     yield (
         any((fit["wrapped"] or {}).get("by") == "horovod" for fit in fits),
         "With Keras 3, Horovod's own Keras classes average nothing, without any error, and every rank trains a "
         "network of its own. Take the classes from `labs.hvd`.",
     )
     for fit in fits:
-        yield from scripts.another_optimizer(fit["optimizer"])
-    rates, told = [scripts.first_rate(fit) for fit in fits], plays[-1][0]["recorders"]
+        yield from training_scripts.another_optimizer(fit["optimizer"])
+    rates, told = [training_scripts.first_rate(fit) for fit in fits], plays[-1][0]["recorders"]
     yield len(set(rates)) > 1, f"The ranks start with different rates: {', '.join(f'{rate:.4g}' for rate in rates)}."
-    rate, one = rates[0], scripts.first_rate(alone)
+    rate, one = rates[0], training_scripts.first_rate(alone)
     lost = told and isinstance(told[0]["learning_rate"], float) and not near(rate, told[0]["learning_rate"])
     yield lost, "The recorder is told a different rate from the optimizer's. Are both given the computed rate?"
-    fixed, less = near(rate, scripts.RATE), near(rate, scripts.RATE / SIZE)
+    fixed, less = near(rate, training_scripts.RATE), near(rate, training_scripts.RATE / SIZE)
     yield fixed, "The rate does not depend on the ranks, and Horovod does not scale it. What does the linear rule say?"
-    yield not near(one, scripts.RATE), f"With one rank the learning rate must be {scripts.RATE}; it is {one:.4g}."
+    yield (
+        not near(one, training_scripts.RATE),
+        f"With one rank the learning rate must be {training_scripts.RATE}; it is {one:.4g}.",
+    )
     nodes = f"With {SIZE} ranks, {LOCAL_SIZE} on each node, the rate is that for {LOCAL_SIZE}. Which batch grows?"
-    yield near(rate, scripts.RATE * LOCAL_SIZE), nodes
+    yield near(rate, training_scripts.RATE * LOCAL_SIZE), nodes
     yield less, "You divide: with more ranks, the batch is larger and the gradient less noisy, so a step may be longer."
-    yield not near(rate, scripts.RATE * SIZE), f"With {SIZE} ranks, the linear rule does not give your script's rate."
+    yield (
+        not near(rate, training_scripts.RATE * SIZE),
+        f"With {SIZE} ranks, the linear rule does not give your script's rate.",
+    )
     yield (
         not all(fit["wrapped"] for fit in fits),
         "The optimizer is not wrapped: the gradients are not averaged, and each rank would train its own network.",
@@ -138,7 +144,7 @@ def optimizer(plays):
 @judges("07.8")
 @step(5)
 def callbacks(plays):
-    (alone,), fits = yield from scripts.fits(plays)
+    (alone,), fits = yield from training_scripts.fits(plays)
     for fit in fits:
         kinds = [kind for names in fit["callbacks"] for kind in names]
         yield (
@@ -161,7 +167,7 @@ def callbacks(plays):
 @judges("07.9")
 @step(6)
 def log(plays):
-    (alone,), fits = yield from scripts.fits(plays)
+    (alone,), fits = yield from training_scripts.fits(plays)
     here, *others = [fit["verbose"] for fit in fits]
     yield here == 2 and set(others) == {2}, "Each rank would print each epoch: with K ranks, each line appears K times."
     yield here != 2 and 2 in others, "This is the wrong way round: one rank prints, and all the others are silent."

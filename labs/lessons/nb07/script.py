@@ -5,6 +5,7 @@ from functools import wraps
 from pathlib import Path
 
 from labs.checks import scripts
+from labs.lessons import training_scripts
 
 
 def lines_of(path, step):
@@ -22,7 +23,7 @@ def step(number):
         def judged(path):
             yield from scripts.no_script(path)
             scripts.refuse_blanks(path, lines=lines_of(path, number))
-            yield from judge(scripts.ranks(path))
+            yield from judge(training_scripts.ranks(path))
 
         return judged
 

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from labs.checks import connected, scripts
+from labs.checks import scripts
 from labs.checks.student_code import tried
 from labs.data.dataset import Dataset
+from labs.lessons import connected
 
 RANKS, IMAGES, BATCH, EPOCHS = 2, 8, 4, 3
 SEED = 5

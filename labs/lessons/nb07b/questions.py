@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from labs.checks import batch_scripts, connected
 from labs.checks.judging import judges
+from labs.lessons import batch_scripts, connected
 from labs.lessons.nb07.questions import callbacks, log, optimizer, pin, shard, start
 from labs.lessons.nb07b import going_on
 

@@ -3,8 +3,9 @@
 from functools import partial
 from types import SimpleNamespace
 
-from labs.checks import batch_scripts, reading, scripts
+from labs.checks import reading
 from labs.checks.judging import NotDone, judges
+from labs.lessons import batch_scripts, own_runs, training_scripts
 from labs.lessons.asked import refuse_noise
 
 near = partial(reading.near, relative=0.005)
@@ -57,7 +58,7 @@ def bytes_per_operation(function):
 
 @judges("T7")
 def script(path):
-    yield from scripts.not_mirrored(path, "ResNet152V2")
+    yield from training_scripts.not_mirrored(path, "ResNet152V2")
 
 
 @judges("08.9")
@@ -126,10 +127,10 @@ def own_study(rows, lacks=""):
     """lacks: which own runs are missing, where recorded ones stand for them. Raises NotDone then."""
     if lacks:
         raise NotDone(f"These runs are recorded, so there is nothing of yours to judge. {lacks}")
-    yield from reading.no_rows(rows)
+    yield from own_runs.no_rows(rows)
     large = [row for row in rows if row["model"] == "ResNet152V2"]
     yield not large, "There is no row for ResNet152V2. Which network does the record of your run name?"
-    yield from reading.not_yours(large, rows)
+    yield from own_runs.not_yours(large, rows)
     for name in ("ResNet50V2", "ResNet152V2"):
         workers = {row["workers"] for row in rows if row["model"] == name}
         yield 1 not in workers, f"{name} has no run on 1 worker: without a baseline, nothing can be called faster."

@@ -6,6 +6,7 @@ from statistics import fmean, variance
 
 from labs.checks import reading
 from labs.checks.judging import judges
+from labs.lessons import own_runs
 
 near = partial(reading.near, relative=0.005)
 close = partial(reading.close, relative=0.005)
@@ -15,7 +16,7 @@ close = partial(reading.close, relative=0.005)
 def plots(figure, rows):
     from matplotlib.text import Text
 
-    yield from reading.no_plots(figure)
+    yield from own_runs.no_plots(figure)
     legends = [text.get_text() for axis in figure.axes for text in (axis.get_legend() or figure).findobj(Text)]
     names = sorted({row["model"] for row in rows})
     yield (
@@ -23,7 +24,7 @@ def plots(figure, rows):
         "No legend names both networks, so a reader cannot tell one curve from the other.",
     )
     for name in names:
-        yield from reading.no_curve(figure, [row for row in rows if row["model"] == name], name)
+        yield from own_runs.no_curve(figure, [row for row in rows if row["model"] == name], name)
 
 
 @judges("08.15")

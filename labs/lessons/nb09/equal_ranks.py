@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from labs.checks import connected, scripts, student_code, tryout
+from labs.checks import scripts, student_code, tryout
 from labs.checks.tryout.play import mistake
+from labs.lessons import connected
 
 RANKS = 2
 RATE = 0.1

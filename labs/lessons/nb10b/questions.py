@@ -4,10 +4,10 @@ from math import ceil, prod
 
 import numpy as np
 
-from labs.checks import connected
 from labs.checks.judging import judges
 from labs.checks.reading import close, near
 from labs.checks.student_code import tried
+from labs.lessons import connected
 from labs.printed import an
 
 

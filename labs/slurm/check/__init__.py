@@ -12,4 +12,4 @@ findings.toml has the words of all findings, and which of them are notes.
 """
 
 from labs.slurm.check.finding import ScriptFinding
-from labs.slurm.check.script import ScriptError, check_script, checked, refusal, report
+from labs.slurm.check.script import ScriptError, check_and_try, check_script, report_on_script, scheduler_refusal

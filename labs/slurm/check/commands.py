@@ -1,6 +1,7 @@
 """Findings on what is started: the Python script, its launcher, batch and learning rate, modules."""
 
 import difflib
+import itertools
 import os
 import re
 
@@ -13,9 +14,10 @@ from labs.slurm.check.finding import finding
 
 def findings(subject):
     """All findings of this theme."""
-    looks = (_missing, _modules, _launcher, _srun_cores, _container, _typographic, _conda, _alone)
-    for look in (*looks, _visible, _options, _numbers):
+    for look in (_missing, _modules, _launcher, _srun_cores, _options):
         yield from look(subject)
+    for look in (_container, _typographic, _conda, _alone, _visible, _numbers):
+        yield from itertools.islice(look(subject), 1)
     for path in dict.fromkeys(one.script for one in subject.trainings):
         runs = [one for one in subject.trainings if one.script == path]
         yield from _batch(subject, runs)
@@ -37,7 +39,6 @@ def _container(subject):
             if name in ("singularity", "apptainer") and not flags & set(call.words):
                 if not any(call.env.get(f"{prefix}_NV") for prefix in ("SINGULARITY", "APPTAINER")):
                     yield finding("no_nv", one.line_number, container=name, verb=call.words[1])
-                    return
 
 
 def _typographic(subject):
@@ -46,7 +47,6 @@ def _typographic(subject):
         wrong = next((word for word in one.words[1:] if directives.TYPOGRAPHIC.search(word) and len(word) < 100), None)
         if wrong and (one.words[0] in directives.LAUNCHERS or one in [each.call for each in subject.trainings]):
             yield finding("typographic", one.line_number, word=wrong)
-            return
 
 
 def _conda(subject):
@@ -61,7 +61,6 @@ def _conda(subject):
             return  # that may bring the function
         if name in ("conda", "mamba", "micromamba") and words[:1] == ["activate"]:
             yield finding("conda_hook", one.line_number, name=name)
-            return
 
 
 def _alone(subject):
@@ -75,7 +74,6 @@ def _alone(subject):
         if known or one == started[-1]:
             name = training_of[one].script.name if one in training_of else " ".join(one.words[:4])
             yield finding("left_alone", one.line_number, name=name)
-            return
 
 
 def _visible(subject):
@@ -87,7 +85,6 @@ def _visible(subject):
         if workers and seen and workers > len(seen):
             gpus = several(len(seen), "GPU")
             yield finding("visible", one.line_number, one=one, visible=visible, workers=workers, gpus=gpus)
-            return
 
 
 def _numbers(subject):
@@ -96,7 +93,6 @@ def _numbers(subject):
     for one in subject.trainings:
         if one.kind and not told and (wrong := one.no_number()):
             yield finding("no_number", one.line_number, one=one, option=wrong[0], text=wrong[1][:60])
-            return
 
 
 def _options(subject):

@@ -28,7 +28,7 @@ class ScriptFinding:
     severity: str = field(default="error", compare=False)
     name: str = field(default="", compare=False)
 
-    def text(self):
+    def text(self) -> str:
         """For people: the line and the problem, then reason and fix."""
         kind = "" if self.severity == "error" else f"{self.severity}: "
         return f"line {self.line_number}: {kind}{self.problem}\n    {self.why}\n    -> {self.fix}"
@@ -38,9 +38,9 @@ def finding(name, line_number, /, severity=None, **gaps):
     """The ScriptFinding that findings.toml has under this name, with the {gaps} of its sentences filled; severity: in
     place of the one that findings.toml gives."""
     text = _TEXTS[name]
-    sentences = [text[part].format(**gaps) for part in ("problem", "why", "fix")]
-    severity = severity or text.get("severity", "error")
-    return ScriptFinding(line_number or 1, *sentences, text.get("refused", False), severity, name)
+    sentences = {part: text[part].format(**gaps) for part in ("problem", "why", "fix")}
+    severity, refused = severity or text.get("severity", "error"), text.get("refused", False)
+    return ScriptFinding(line_number or 1, **sentences, refused=refused, severity=severity, name=name)
 
 
 @dataclass
@@ -85,8 +85,8 @@ class Subject:
         """Line number of the directive that counts for the first of these options that is given, else of the last
         directive, where a missing one would go, else 1."""
         for option in options:
-            if self.meant.find(option):
-                return self.meant.find(option).line_number
+            if found := self.meant.find(option):
+                return found.line_number
         return max((found.line_number for found in self.meant.directives), default=1)
 
     def code(self):

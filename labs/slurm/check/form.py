@@ -25,7 +25,7 @@ def findings(subject):
 
 
 def syntax(text):
-    """The Finding of what bash cannot read, or None. Nothing is run."""
+    """The ScriptFinding of what bash cannot read, or None. Nothing is run."""
     try:
         told = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, timeout=10).stderr
     except (OSError, subprocess.TimeoutExpired):
@@ -131,7 +131,7 @@ def _fails(subject):
         yield finding("no_command", line, name=name, fix=fix)
     if tried.error is None or not tried.certain or tried.line_number in lost:
         return
-    line, (name, index) = tried.line_number, trial.unset(tried.error) or (None, None)
+    line, (name, index) = tried.line_number, trial.unset_variable(tried.error) or (None, None)
     if index:
         yield finding("beyond_array", line, name=name, index=index)
     elif name:

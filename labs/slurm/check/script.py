@@ -21,6 +21,7 @@ from labs.sandbox import SandboxError
 from labs.slurm import directives, sites
 from labs.slurm.check import commands, form, resources, training
 from labs.slurm.check.finding import ScriptFinding, Subject, finding
+from labs.slurm.sites import Site
 from labs.slurm.trial import Tried, trial_missing, try_out
 
 _NO_ANSWER = re.compile(
@@ -36,15 +37,20 @@ class ScriptError(UseError):
     """A batch script cannot be read; the message names it and the reason."""
 
 
-def check_script(path_or_text: str | Path, site, root: Path | None = None, scheduler: bool = True) -> list:
-    """The Findings on a batch script, in order of its lines; [] for a right one.
+def check_script(
+    path_or_text: str | Path, site: Site | str, root: Path | None = None, scheduler: bool = True
+) -> list[ScriptFinding]:
+    """The ScriptFindings on a batch script, in order of its lines; [] for a right one.
 
-    Args: a Path, a file name, or the text itself (more than one line); a Site or its id; the course's top folder, in
-    which it would be submitted; whether `sbatch --test-only` is asked too (only where it is there and answers, and
-    `site` is the one in use here: another site's partitions and nodes are not known to it).
+    path_or_text: a Path, a file name, or the text itself (more than one line)
+    site: a Site or its id
+    root: the course's folder, in which it would be submitted (default: the one around the working directory)
+    scheduler: whether `sbatch --test-only` is asked, too; it is only where it is there and answers, and `site` is the
+        one in use here: another site's partitions and nodes are not known to it
+
     Raises ScriptError for a file that cannot be read, SiteError for an unknown site.
     """
-    return checked(path_or_text, site, root, scheduler)[0]
+    return check_and_try(path_or_text, site, root, scheduler)[0]
 
 
 def _text(path):
@@ -59,22 +65,29 @@ def _text(path):
         raise ScriptError(f"{path} cannot be checked: {getattr(problem, 'strerror', None) or problem}.") from None
 
 
-def checked(path_or_text: str | Path, site, root: Path | None = None, scheduler: bool = True) -> tuple[list, Subject]:
-    """(the Findings, the Subject: with what was tried out, or why not). As `check_script`."""
+def check_and_try(
+    path_or_text: str | Path, site: Site | str, root: Path | None = None, scheduler: bool = True
+) -> tuple[list[ScriptFinding], Subject]:
+    """(what `check_script` gives, the Subject: all that was looked at, with the trial or why there was none).
+
+    Arguments and errors are those of `check_script`.
+    """
     root = Path(root or sites.find_root())
     site = sites.load(site, root) if isinstance(site, str) else site
-    given = isinstance(path_or_text, str) and "\n" in path_or_text
-    text = path_or_text if given else _text(Path(path_or_text))
-    subject, broken = _subject(text, "script.sh" if given else Path(path_or_text).name, site, root)
-    found = [finding("blank", number, line=line) for number, line in subject.blank.items()]
+    if isinstance(path_or_text, str) and "\n" in path_or_text:
+        text, name = path_or_text, "script.sh"
+    else:
+        text, name = _text(Path(path_or_text)), Path(path_or_text).name
+    subject, broken = _subject(text, name, site, root)
+    found: list[ScriptFinding | None] = [finding("blank", number, line=line) for number, line in subject.blank.items()]
     found += [broken, *form.findings(subject), *resources.findings(subject), *commands.findings(subject)]
     if scheduler and site.id == sites.default() and not subject.blank and not any(one and one.refused for one in found):
-        found.append(refusal(text, site, root))
+        found.append(scheduler_refusal(text, site, root))
     return sorted({one for one in found if one}), subject
 
 
 def _subject(text, name, site, root):
-    """(the Subject, the Finding of what bash cannot read or None)."""
+    """(the Subject, the ScriptFinding of what bash cannot read or None)."""
     unix = text.replace("\r\n", "\n")
     script = directives.read(unix)
     meant, shell, blank = script.meant(), bool(_BASH.match(unix)), dict(blanks.blanks_of_batch(text))
@@ -95,9 +108,14 @@ def _subject(text, name, site, root):
     return Subject(*written, untried, tried, trainings, shell, name, known), broken
 
 
-def refusal(text: str, site, root: Path) -> ScriptFinding | None:
-    """What `sbatch --test-only` has against a script, as a Finding in line 1; None if nothing, or if no scheduler
-    answers."""
+def scheduler_refusal(text: str, site: Site, root: Path) -> ScriptFinding | None:
+    """What `sbatch --test-only` has against a script, as a ScriptFinding in line 1; None if nothing, or if no scheduler
+    answers.
+
+    text: of the script
+    site: the one in use here; account and QOS that it knows are handed to sbatch
+    root: the course's folder, in which it would be submitted
+    """
     if not shutil.which("sbatch"):
         return None
     personal = {f"SBATCH_{key.upper()}": site.personal[key] for key in ("account", "qos") if key in site.personal}
@@ -113,10 +131,16 @@ def refusal(text: str, site, root: Path) -> ScriptFinding | None:
     return finding("scheduler_refuses", 1, said=said)
 
 
-def report(path: str | Path, site, as_json: bool = False) -> int:
-    """Print what was not looked at, then the findings on a file; returns the exit code, 1 if one of them is an error,
-    else 0. Raises as `check_script`."""
-    found, subject = checked(Path(path), site)
+def report_on_script(path: str | Path, site: Site | str, as_json: bool = False) -> int:
+    """Print what was not looked at, then the findings on a batch script's file; returns the exit code: 1 if one of them
+    is an error, else 0.
+
+    site: a Site or its id
+    as_json: whether to print one JSON object instead, {file, site, tried_out, unknown, findings}
+
+    Raises as `check_script`.
+    """
+    found, subject = check_and_try(Path(path), site)
     name, unknown = subject.site.id, unknowns(subject)
     errors = sum(one.severity == "error" for one in found)
     if as_json:

@@ -85,14 +85,14 @@ class Training:
 
     def gpus(self, known):
         """How many GPUs its step gets on a node: what srun is told, else `known`, what the job has; or None."""
-        words = self.launcher_options if self.launcher_name == "srun" else []
-        told = directives.read("#!\n#SBATCH " + " ".join(word for word in words if "#" not in word))
-        if not known or not told.find("gres", "gpus", "gpus-per-node", "gpus-per-task"):
+        if not known or self.launcher is None or self.launcher_name != "srun":
             return known
-        nodes = told.value("nodes") or self.launcher.env.get("SLURM_NNODES", "1")
-        tasks = self.ranks if self.tasks else "1"
-        nodes = min(directives.number(nodes) or 1, int(tasks))
-        size = [directives.Directive(0, "nodes", str(nodes)), directives.Directive(0, "ntasks", tasks)]
+        told = directives.read("#!\n#SBATCH " + " ".join(word for word in self.launcher_options if "#" not in word))
+        if not told.find("gres", "gpus", "gpus-per-node", "gpus-per-task"):
+            return known
+        nodes, tasks = told.value("nodes") or self.launcher.env.get("SLURM_NNODES", "1"), self.tasks or 1
+        nodes = min(directives.number(nodes) or 1, tasks)
+        size = [directives.Directive(0, "nodes", str(nodes)), directives.Directive(0, "ntasks", str(tasks))]
         return told._replace(directives=[*told.directives, *size]).resources()["gpus_per_node"]
 
     def visible(self):

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,29 +28,29 @@ class Call:
     """
 
     line_number: int | None
-    words: list
+    words: list[str]
     folder: str
-    env: dict
+    env: dict[str, str]
     launcher: "Call | None" = None
     background: bool = False
 
     @property
-    def step(self):
+    def step(self) -> int:
         text = self.env.get("LABS_STEP", "")
         return int(text) if text.isdecimal() else 0
 
-    def above(self):
+    def above(self) -> "Iterator[Call]":
         """The Calls that started it, from the nearest on."""
         one = self.launcher
         while one:
             yield one
             one = one.launcher
 
-    def starts_ranks(self):
+    def starts_ranks(self) -> "Call | None":
         """The Call of srun, mpiexec, ... that started it, or None."""
         return next((one for one in self.above() if one.words[0] in directives.LAUNCHERS), None)
 
-    def ranks(self):
+    def ranks(self) -> str | None:
         """How many processes its launcher makes of it, as text; "1" without a launcher. None for a launcher that is not
         known."""
         one = self.starts_ranks()
@@ -90,7 +91,8 @@ def _call(record, calls, first, aside, told):
     """The Call that a stand-in has written down. aside: processes in the background; told: do the signals that it
     ignores tell whether it is one itself?"""
     name, folder, state, count, *rest = os.fsdecode(record).split("\0")
-    words, env = rest[: int(count)], dict(item.partition("=")[::2] for item in rest[int(count) :] if "=" in item)
+    words, variables = rest[: int(count)], (item.partition("=") for item in rest[int(count) :])
+    env = {key: value for key, equals, value in variables if equals}
     ignored, *chain = state.split()
     line, launcher = env.get("LABS_LINE", ""), calls.get(env.get("LABS_CALL"))
     number = first(int(line)) if line.isdecimal() else None

@@ -27,7 +27,7 @@ _LENIENT = '#!/bin/sh\nPATH=${PATH#*/stand-ins:}\nNAME "$@" 2>/dev/null\nexit 0\
 def end(done, records, last, name, first, limits, seconds):
     """(line number, error, command) of a script that does not come to a good end, else three times None.
 
-    done: the sandbox's Outcome. records: {name: bytes} that the traps wrote. last: line of the last program it started.
+    done: the SandboxOutcome. records: {name: bytes} that the traps wrote. last: line of the last program it started.
     command: what failed, as bash shows it, "" where that is not known.
     """
     if records.get("endless", b"").strip().isdigit():
@@ -57,8 +57,11 @@ def end(done, records, last, name, first, limits, seconds):
     return last, f"the script ends with status {done.status}{more}", ""
 
 
-def unset(error: str) -> tuple[str, str | None] | None:
-    """(name, index or None) of the variable that an error of bash names as not set, or None."""
+def unset_variable(error: str | None) -> tuple[str, str | None] | None:
+    """(name, index or None) of the variable that an error of bash names as not set; None for another error.
+
+    The index is that of an array, as bash writes it: "[3]".
+    """
     match = _UNSET.match(error or "")
     return (match["name"], match["index"]) if match and match["asked"] is None else None
 
@@ -68,7 +71,7 @@ def certain(error, command, made, files):
     lost = _FILE.search(error)
     if lost and lost["path"] in files:
         return True  # it is there, but not below the folder that the script has gone to
-    if unset(error) or "syntax error near" in error or "syntax error: unexpected" in error or error.startswith("cd: "):
+    if unset_variable(error) or re.match("cd: |.*syntax error(?: near|: unexpected)", error):
         return True
     if made:
         return False

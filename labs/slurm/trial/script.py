@@ -4,17 +4,21 @@ import contextlib
 import itertools
 import re
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from labs import sandbox
+from labs.sandbox import walls
 from labs.slurm import directives, sites, variables
 from labs.slurm.trial import calls, failing
+from labs.slurm.trial.calls import Call
 
 LIMITS = sandbox.Limits(seconds=30, memory=1 << 30, processes=200, disk=32 << 20, files=3000, output=1 << 18)
 SECONDS = 8  # after which bash is stopped at its next command
 ATTEMPTS = 8  # after each of which something is made up that only a site has
 _SHELL = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-S\s+)?)?(bash|sh|dash)((?:\s+-\w+)*)\s*$")
+_NO_BASH = "its first line names no bash"
 _HERE = re.compile(
     r"LABS_|SCRIPTS$|SLURM_|PYTHON|LD_|BASH|PATH$|HOME$|TMPDIR$|O?L?D?PWD$|CUDA_VISIBLE_DEVICES$|SHELL|ENV$"
 )
@@ -35,35 +39,46 @@ class Tried:
     waits: the steps (Call.step) at which it waits for what it started in the background.
     """
 
-    calls: list
+    calls: list[Call]
     line_number: int | None = None
     error: str | None = None
     certain: bool = True
-    unknown: tuple = ()
-    not_found: tuple = ()
-    files: frozenset = frozenset()
-    waits: tuple = ()
+    unknown: tuple[tuple[int | None, str], ...] = ()
+    not_found: tuple[tuple[int | None, str], ...] = ()
+    files: frozenset[str] = frozenset()
+    waits: tuple[int, ...] = ()
 
 
 def trial_missing(text: str) -> str | None:
     """Why a script's text cannot be tried out here, in words, or None."""
     if not _SHELL.match(text.split("\n", 1)[0]):
-        return "its first line names no bash"
+        return _NO_BASH
     return sandbox.sandbox_missing()
 
 
-def try_out(text: str, name="script.sh", root=None, known: dict | None = None, options=()) -> Tried:
+def try_out(
+    text: str,
+    name: str = "script.sh",
+    root: str | Path | None = None,
+    known: Mapping[str, str] | None = None,
+    options: Iterable[tuple[str, str]] = (),
+) -> Tried:
     """Try out the text of a batch script; returns the Tried.
 
-    name: its path in the course's top folder `root`, where it starts. known: what is set where it is submitted.
-    options: pairs (long name, value) of `sbatch` in the command line, which count before the script's own.
+    name: its path below `root`
+    root: the course's folder, where it starts (default: the one around the working directory)
+    known: {variable: value} of what is set where it is submitted
+    options: (long name, value) of options of `sbatch` in the command line, which count before the script's own
+
     Raises SandboxError where `trial_missing` says why.
     """
     root = Path(root or sites.find_root()).resolve()
-    shell, flags = _SHELL.match(text.split("\n", 1)[0]).groups()
+    if not (first := _SHELL.match(text.split("\n", 1)[0])):
+        raise sandbox.SandboxError(_NO_BASH)
+    shell, flags = first.groups()
     script = directives.read(text).meant()
     script = script._replace(directives=script.directives + [directives.Directive(0, *pair) for pair in options])
-    env = variables.of_job(script, name, sandbox.walls.WORK)
+    env = variables.of_job(script, name, walls.WORK)
     named = {key: value for key, value in (known or {}).items() if not _HERE.match(key)}
     env |= {key: value for key, value in named.items() if re.search(rf"\b{re.escape(key)}\b", text)}
     env |= {"LABS_POSIX": "1"} if shell == "sh" else {}
@@ -89,10 +104,10 @@ def try_out(text: str, name="script.sh", root=None, known: dict | None = None, o
 def _once(argv, files, env, text):
     """(the Tried, the command that failed)."""
     told = {
-        "PATH": "/tmp/stand-ins:" + sandbox.walls.ENVIRONMENT["PATH"],
+        "PATH": "/tmp/stand-ins:" + walls.ENVIRONMENT["PATH"],
         "LC_ALL": "C",
         "BASH_ENV": "/tmp/beside.sh",
-        "LABS_CALLS": f"{sandbox.walls.WORK}/{calls.FOLDER}",
+        "LABS_CALLS": f"{walls.WORK}/{calls.FOLDER}",
         "LABS_REAL_PYTHON": sys._base_executable,
         "LABS_SECONDS": str(SECONDS),
     }

@@ -31,7 +31,7 @@ def judge(path, trains, nodes=()):
     for number, line in blanks.blanks_of_batch(path.read_text()):
         raise NotDone(f"Line {number} of {path.name} is still blank: {line}")
     site = sites.load(path.parent.name if path.parent.name in sites.names() else None)
-    found, subject = check.checked(path, site)
+    found, subject = check.check_and_try(path, site)
     errors = [one for one in found if one.severity == "error" and one.name not in _JUDGED_HERE]
     done, untried = subject.tried, subject.untried
     if done.error and not any(one.line_number <= (done.line_number or 0) for one in errors):

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,9 @@ class _ConnectedRank(threading.Thread):
         super().__init__(daemon=True)
         self._program, self._turn, self._back = program, threading.Semaphore(0), threading.Semaphore(0)
         self._over = self.ended = False
-        self.came = self.gets = self.returned = self.problem = None
+        self.came: tuple[Any, ...] = ()
+        self.gets: Any = None
+        self.returned = self.problem = None
 
     def run(self):
         try:
@@ -165,26 +168,18 @@ class Players:
             )
         came = [rank.came for rank in self._ranks]
         self._fit(came)
-        exchange = Exchange(came[0][0], [arrays for _, _, arrays in came])
-        for rank, gets in zip(self._ranks, self._results(*came[0][:2], exchange.brought), strict=True):
+        kind, option, _ = came[0]
+        exchange = Exchange(kind, [arrays for _, _, arrays in came])
+        for rank, gets in zip(self._ranks, self._results(kind, option, exchange.brought), strict=True):
             rank.gets = gets
         self.exchanges.append(exchange)
 
     def _fit(self, came):
         """Raise ConnectedError where what the ranks bring, (kind, option, arrays) of each, does not fit together."""
 
-
-class Ring(Players):
-    """A ring of K workers: what one of them passes on, the next one gets."""
-
-    each, longest = "worker", 0.5
-
-    def exchange(self, array):
-        """Pass an array on to the next worker; returns that of the one before."""
-        return self._come("exchange", None, [np.array(array)])[0].copy()
-
-    def _results(self, kind, option, brought):
-        return [brought[rank - 1] for rank in range(self._size)]
+    def _results(self, kind, option, brought) -> list:
+        """What each rank gets in an exchange, a list of arrays. brought: the list of arrays of each rank."""
+        raise NotImplementedError
 
 
 class World(Players):

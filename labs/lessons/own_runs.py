@@ -1,0 +1,138 @@
+"""What the course asks of the runs that a student has measured: the rows of the study, and a figure of them.
+
+The functions that say something yield cases, as a judge does.
+"""
+
+import re
+
+from labs.checks.reading import near
+
+CURVES = {"epoch_seconds": "seconds per epoch", "images_per_second": "images per second", "speedup": "speedup"}
+
+
+def no_rows(rows):
+    """Case of something that is not the table of a study."""
+    wrong = not isinstance(rows, list) or not rows or not isinstance(rows[0], dict)
+    yield wrong, "Give the rows that `collect.rows(...)` returns."
+
+
+def not_yours(own, rows):
+    """Cases of rows `own` that were not measured here, and of any that did not end."""
+    for row in own:
+        foreign = f"{row['source']} was not measured by you: give the rows of the jobs that you ran yourself."
+        yield row["kind"] != "measured", foreign
+    for row in rows:
+        yield row["failure"] or row["truncated"], f"{row['source']} did not finish: look into its .err."
+
+
+def no_plots(figure):
+    """Cases of a figure without three plots, or without labels on their axes."""
+    axes = list(getattr(figure, "axes", []))
+    has = {0: "no plot", 1: "1 plot"}.get(len(axes), f"{len(axes)} plots")
+    yield len(axes) < 3, f"The figure has {has}. Draw three: epoch time, images/second and speedup."
+    labelled = all(axis.get_xlabel() and axis.get_ylabel() for axis in axes[:3])
+    yield not labelled, "An axis has no label: what is shown, and in which unit?"
+    named = all(
+        re.search(r"worker|gpu|core|device|replica|process|rank", axis.get_xlabel().lower()) for axis in axes[:3]
+    )
+    yield not named, "An x axis does not say that it shows the number of workers."
+
+
+def no_curve(figure, rows, whose):
+    """Cases of a figure without one of CURVES of these rows over the workers, or with another one's label or unit.
+
+    Lines, points and bars are curves. whose: a word on the rows; if it is a network's, its legend must be of the curve.
+    """
+    rows = sorted(rows, key=lambda row: row["workers"])
+    workers, networks = [row["workers"] for row in rows], {row.get("model") for row in rows}
+    drawn = [(axis, *curve) for axis in figure.axes for curve in _curves(axis, workers)]
+    for key, what in CURVES.items():
+        values = [row[key] for row in rows]
+        alike = [
+            (axis.get_ylabel(), name) for axis, xs, ys, name in drawn if _alike(ys, values) and _alike(xs, workers)
+        ]
+        if not alike:
+            turned = key == "speedup" and any(_alike(ys, [1 / v for v in values if v]) for _, _, ys, _ in drawn)
+            yield turned, "The speedup is upside down: a faster run must lie above 1."
+            elsewhere = any(_alike(ys, values) for _, _, ys, _ in drawn)
+            yield elsewhere, f"The {what} of {whose} are not at {', '.join(map(str, workers))} on the x axis."
+            yield True, f"No curve shows the {what} of {whose}, ordered by workers."
+        label = alike[0][0]
+        if not any(_is_label(other, key) for other, _ in alike):
+            yield (_is_name(label), f"The label {label!r} is a name in your code. Say in words what it is, with unit.")
+            taken = [CURVES[other] for other in CURVES if _is_label(label, other)]
+            yield taken, f"The axis with the {what} of {whose} says {label!r}. Are two labels exchanged?"
+            yield True, f"The label {label!r} does not say that {what} are shown, and in which unit."
+        if whose in networks:
+            names = [name for _, name in alike if name]  # also of another network that does as well
+            yield names and not any(whose in name for name in names), f"The legend gives {whose}'s {what} another name."
+
+
+_RATE = r"(im[aá]?g|sample)\w*.*(/|\bper\b)\s*s|(im[aá]?g|sample).*s\W{0,3}[-⁻−]|1\s*/\s*s"
+_SAYS = {
+    "epoch_seconds": r"(?<![\w^-])(s|secs?|seconds?)(?![\w^])",
+    "images_per_second": _RATE,
+    "speedup": r"speed|s\s*\(p\)|t\s*\(1\)|as fast",
+}
+
+
+def _is_label(label, key):
+    """Whether an axis' label says that a quantity of CURVES is shown, in its unit."""
+    if _is_name(label):
+        return False
+    text = label.lower().replace("_", " ")
+    is_rate = re.search(_RATE, text) is not None
+    return is_rate if key == "images_per_second" else not is_rate and re.search(_SAYS[key], text) is not None
+
+
+def _is_name(label):
+    return "_" in label and label.isidentifier()
+
+
+def _curves(axis, workers):
+    """(x, y, name in the legend or None) of each line, cloud of points and group of bars on an axis, by growing x.
+
+    A line that goes to and fro keeps its order. Bars that stand beside a number of workers count as being there.
+    """
+    places = _places(axis)
+    named = {id(part): each.get_label() for each in axis.containers for part in each if hasattr(part, "get_label")}
+    written = [text.get_text() for text in getattr(axis.get_legend(), "texts", ())]
+    lines = axis.get_lines()
+    if not set(written) <= {*named.values(), *(artist.get_label() for artist in (*lines, *axis.collections))}:
+        named |= {id(line): text for line, text in zip(lines, written, strict=False)}  # axis.legend([text, ...])
+
+    def curve(points, artist, to_and_fro=False):
+        label = named.get(id(artist), artist.get_label())
+        points = [(places.get(float(x), float(x)), float(y)) for x, y in points]
+        ordered = sorted(points)
+        points = points if to_and_fro and points not in (ordered, ordered[::-1]) else ordered
+        return *([point[k] for point in points] for k in (0, 1)), None if label.startswith("_") else label
+
+    for line in lines:
+        yield curve(zip(line.get_xdata(orig=False), line.get_ydata(orig=False), strict=True), line, to_and_fro=True)
+    for cloud in axis.collections:
+        yield curve(cloud.get_offsets(), cloud)
+    for bars in axis.containers:
+        if hasattr(bars, "patches") and len(bars):
+            centres = [bar.get_x() + bar.get_width() / 2 for bar in bars]
+            at = [min(places or workers, key=lambda place, x=x: abs(place - x)) for x in centres]
+            near_ = all(abs(x - place) < 0.5 for x, place in zip(centres, at, strict=True))
+            yield curve(zip(at if near_ else centres, (bar.get_height() for bar in bars), strict=True), bars[0])
+
+
+def _places(axis):
+    """{position: number} of the ticks of an x axis whose labels are given as texts, such as "1", "2 GPUs"."""
+    from matplotlib.category import StrCategoryFormatter
+    from matplotlib.ticker import FixedFormatter, FuncFormatter
+
+    if not isinstance(axis.xaxis.get_major_formatter(), FixedFormatter | FuncFormatter | StrCategoryFormatter):
+        return {}
+    ticks = zip(axis.get_xticks(), axis.get_xticklabels(), strict=False)
+    texts = [(float(place), re.search(r"\d+", text.get_text())) for place, text in ticks]
+    return {place: int(found[0]) for place, found in texts if found}
+
+
+def _alike(line, values):
+    return len(line) == len(values) and all(
+        v is not None and near(x, v, 0.02) for x, v in zip(line, values, strict=True)
+    )
