@@ -23,7 +23,7 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Generator
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -50,13 +50,22 @@ class TooNoisy(NotDone):
     """Raised by a judge for an answer from a measurement that cannot be: the text says why. It is to be made again."""
 
 
+class HintReturned(tasks.TaskError):
+    """A judge does not yield its hints: they would be lost, and wrong answers taken for right."""
+
+
+_YIELD = (
+    "A judge yields its hints and returns nothing: write `yield condition, hint`, and `yield True, hint` for the last."
+)
+
+
 class NotRight(AssertionError):
     """In strict mode: an answer is wrong or open; the text holds the id, the state and the hint."""
 
 
 def judges(id, as_written=False, varied=None):
-    """Decorator: the function judges the answers to task `id`. Raises TaskError if another one does already, and for a
-    function that returns something or yields nothing: a hint would be lost, and a wrong answer taken for right.
+    """Decorator: the function judges the answers to task `id`. Raises TaskError if another one does already, and
+    HintReturned for one that yields nothing.
 
     as_written: it gets a text that is a number as the text (`as_number`), for an answer with which a cell goes on.
     varied: for a student's function whose arguments cannot be changed number by number: a function of these arguments
@@ -64,9 +73,8 @@ def judges(id, as_written=False, varied=None):
     """
 
     def bind(judge):
-        if not inspect.isgeneratorfunction(judge) or returns_value(inspect.unwrap(judge)):
-            how = "Write `yield condition, hint` for each hint, and `yield True, hint` for the last one."
-            raise tasks.TaskError(f"{judge.__qualname__} judges {id} and must yield its hints, not return them. {how}")
+        if not inspect.isgeneratorfunction(judge):
+            raise HintReturned(f"{judge.__qualname__}, which is to judge {id}, yields no cases. {_YIELD}")
         judge.as_written, judge.varied = as_written, varied
         other = JUDGES.setdefault(id, judge)
         if (other.__module__, other.__qualname__) != (judge.__module__, judge.__qualname__):
@@ -75,18 +83,6 @@ def judges(id, as_written=False, varied=None):
         return judge
 
     return bind
-
-
-def returns_value(function):
-    """Whether a `return` of this function itself, not of one inside of it, gives a value."""
-    waiting = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0].body[:]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Return) and node.value is not None:
-            return True
-        if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
-            waiting += ast.iter_child_nodes(node)
-    return False
 
 
 def judge_of(id):
@@ -135,9 +131,20 @@ def unfilled(answers):
     return any(_is_blank(answer) or any(value is ... for value in _held(answer)) for answer in answers)
 
 
-def decided(cases: Iterable[tuple[Any, str | None]]) -> str | None:
-    """The hint of the first case that holds: a text, or None for a right answer. None, too, if no case holds."""
-    return next((hint for holds, hint in cases if holds), None)
+def decided(cases: Generator[tuple[Any, str | None], None, Any]) -> str | None:
+    """The hint of the first case that holds: a text, or None for a right answer. None, too, if no case holds.
+
+    cases: what calling a judge gave. Raises HintReturned for a judge that ends with a value.
+    """
+    while True:
+        try:
+            holds, hint = next(cases)
+        except StopIteration as end:
+            if end.value is not None:
+                raise HintReturned(f"{cases.__qualname__} returned {end.value!r:.60}. {_YIELD}") from None
+            return None
+        if holds:
+            return hint
 
 
 def judge(id: str, *answers: Any) -> tuple[str, str]:
@@ -190,7 +197,7 @@ def outlived(judged, answers):
         return "open", f"{TOO_NOISY} {problem}"
     except NotDone as problem:
         return "open", f"not done yet. {problem}"
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, HintReturned):
         raise
     except SystemExit:
         return "wrong", "your answer ends the whole program (sys.exit, quit): let it return instead."

@@ -314,24 +314,19 @@ def from_another(value):
         return (yield from late(value))
 
 
-@pytest.mark.parametrize("judge", [late, only, from_another])
-def test_a_judge_that_returns_its_hint_is_refused_before_it_judges(judge):
-    with pytest.raises(tasks.TaskError, match=f"{judge.__name__} judges 01.2 .* Write `yield condition, hint`"):
-        judging.judges("01.2")(judge)
-    assert "01.2" not in judging.JUDGES
+def test_a_judge_that_yields_nothing_is_refused_before_it_judges():
+    judging.JUDGES.clear()
+    with pytest.raises(tasks.TaskError, match="only, which is to judge 01.1, yields no cases. .*`yield True, hint`"):
+        judging.judges("01.1")(only)
+    assert judging.JUDGES == {}
 
 
-def test_a_judge_may_hold_functions_that_return():
-    @judging.judges("01.2")
-    def judge(value):
-        def far(number):
-            return abs(value - number) > 1
-
-        if value == 0:
-            return
-        yield far(42), "Too far."
-
-    assert judging.decided(judge(0)) is None and judging.decided(judge(3)) == "Too far."
+@pytest.mark.parametrize("judge", [late, from_another])
+def test_a_hint_that_is_returned_is_an_error_and_no_right_answer(judge):
+    judging.JUDGES["01.1"] = judge
+    assert checks.judge("01.1", 42)[0] == "right"
+    with pytest.raises(tasks.TaskError, match=f"{judge.__name__} returned 'It is not 42.'. .*`yield True, hint`"):
+        checks.judge("01.1", 41)
 
 
 def test_the_first_case_that_holds_decides_and_the_judge_goes_no_further():

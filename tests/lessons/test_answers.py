@@ -15,6 +15,7 @@ import json
 import re
 import subprocess
 import sys
+import textwrap
 from itertools import combinations
 from pathlib import Path
 
@@ -116,6 +117,18 @@ def test_every_judge_has_its_check():
     assert {tasks.task(id).kind for id in judging.JUDGES} == {"check"}
 
 
+def returns_value(function):
+    """Whether a `return` of this function itself, not of one inside of it, gives a value."""
+    waiting = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function)))).body[0].body[:]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Return) and node.value is not None:
+            return True
+        if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            waiting += ast.iter_child_nodes(node)
+    return False
+
+
 def shared(module):
     """{name: whether it returns a value} of the functions whose cases this module's judges yield, and nothing more."""
     found = {}
@@ -125,21 +138,26 @@ def shared(module):
                 *rooms, name = ast.unparse(called).split(".")
                 of = functools.reduce(getattr, rooms, module) if all(map(str.isidentifier, rooms)) else None
                 if inspect.isfunction(function := getattr(of, name, None)):
-                    found[function.__qualname__] = judging.returns_value(inspect.unwrap(function))
+                    found[function.__qualname__] = returns_value(function)
     return found
 
 
-def test_no_hint_is_lost_in_a_function_that_judges_share(tmp_path, monkeypatch):
+def test_no_hint_is_returned_by_a_judge_or_by_a_function_that_judges_share(tmp_path, monkeypatch):
     modules = [importlib.import_module(f"labs.lessons.{name}.questions") for name in NAMES]
     found = [shared(module) for module in [*modules, scripts, connected]]
     assert sum(map(len, found)) > 40
+    assert [id for id, judge in judging.JUDGES.items() if returns_value(judge)] == []
     assert [name for of in found for name, returns in of.items() if returns] == []
     (tmp_path / "careless.py").write_text(
         "def cases(answer):\n    yield answer < 42, 'Too small.'\n    return 'Too large.'\n\n"
         "def judge(answer):\n    yield from cases(answer)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    assert shared(importlib.import_module("careless")) == {"cases": True}
+    careless = importlib.import_module("careless")
+    assert shared(careless) == {"cases": True} and [*map(returns_value, (careless.cases, careless.judge))] == [
+        True,
+        False,
+    ]
 
 
 def not_tried(state, text):
