@@ -23,8 +23,9 @@ import pytest
 
 from labs import blanks, checks, sandbox
 from labs.author import regions
-from labs.checks import connected, judging, scripts, tasks
+from labs.checks import judging, scripts, tasks
 from labs.grading import judge as grader
+from labs.lessons import connected
 
 ROOT = Path(__file__).parents[2]
 NAMES = list(tasks.lessons())
