@@ -174,7 +174,7 @@ def cases(right, calls, id):
         random.Random(id),
         [arguments for seed in range(3) for arguments, *_ in again.drawn(right, calls, f"{seed}", id)],
     )
-    if id not in again.OWN:
+    if not getattr(judging.judge_of(id), "varied", None):
         found += [
             [
                 each
