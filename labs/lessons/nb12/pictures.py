@@ -20,11 +20,11 @@ from labs.costs.memory import largest_batch
 from labs.costs.model import Model
 from labs.costs.parameter import CostError
 from labs.costs.predict import shifts
+from labs.lessons.canvas import boxes, canvas, done
 from labs.lessons.drawing import beside, logarithmic
 from labs.measure import breakdown as measured
 from labs.models import counts
 from labs.results import intervals
-from labs.show.canvas import boxes, canvas, done
 from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
 from labs.simulate.given import number
 from labs.simulate.reduce import ring_seconds

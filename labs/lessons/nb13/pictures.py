@@ -11,8 +11,8 @@ from itertools import groupby
 
 import numpy as np
 
+from labs.lessons.canvas import boxes, canvas, done
 from labs.lessons.nb13.puzzles import sizes
-from labs.show.canvas import boxes, canvas, done
 from labs.show.figure import COLOURS, MARKERS
 from labs.simulate.schedule import COLLECTIVES, Event
 
