@@ -27,7 +27,6 @@ KINDS = ("alone", "together", "exchange", "input")
 EFFICIENCY = ("alone", "exchange")  # the kinds whose ratio it is
 AHEAD = 3  # batches that lie ready after other steps: prefetched, and one in the making; they say nothing of reading
 PARTS = ("computation", "sharing the machine", "exchange and waiting", "input")
-WHOLE = ("sum of the parts", "whole step", "residual")
 
 
 class BreakdownError(LabsError):
@@ -148,24 +147,6 @@ def parts(found):
         values = kinds[kind] if before is None else [b - a for a, b in zip(before, kinds[kind], strict=True)]
         result[part], before = (fmean(values), intervals.plain(values)), kinds[kind]
     return result
-
-
-def whole(found, seconds):
-    """{name: (seconds of a step, (low, high) or None)} for WHOLE: the parts' sum against a step measured elsewhere.
-
-    seconds: of a step of a training with the same network, local batch and number of workers, one for each round or
-    repeat: [epoch / run.steps for epoch in run.steady_times()[0]] of a labs.results.run.Run. Of this measurement itself
-    there is no residual: the parts are differences, and add up to its last kind of step in each round.
-
-    95 % t intervals over rounds; of the residual, which is whole minus sum and can be negative, Welch's. The two did
-    not take turns: what changed on the machine between them is in the residual, and not in its interval.
-    """
-    parts(found)  # raises for missing kinds
-    steps, seconds = means(found)[KINDS[-1]], list(seconds)
-    if not seconds:
-        raise BreakdownError("No step of a training was given, so there is nothing to compare the parts with.")
-    both = [(fmean(values), intervals.plain(values)) for values in (steps, seconds)]
-    return dict(zip(WHOLE, [*both, intervals.difference(seconds, steps)], strict=True))
 
 
 def efficiency(found, local_batch=None):

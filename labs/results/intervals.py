@@ -1,4 +1,4 @@
-"""95 % intervals of means, ratios and differences over repeats, with the rounding of a log on top.
+"""95 % intervals of means and ratios over repeats, with the rounding of a log on top.
 
 Ratios within rounds (`paired`) hold these 95 % on a machine that drifts. Means of times do not: they are those of the
 minutes in which they were measured.
@@ -67,17 +67,6 @@ def _welch(samples) -> tuple[float, float]:
     errors = [variance(values) / len(values) for values in samples]
     parts = sum(error**2 / (len(values) - 1) for error, values in zip(errors, samples, strict=True))
     return math.sqrt(sum(errors)), sum(errors) ** 2 / parts if parts else 1.0
-
-
-def difference(left, right) -> tuple[float, tuple[float, float] | None]:
-    """(mean of `left` - mean of `right`, its interval) of independent samples: Welch's t, not on logarithms, since it
-    can be negative. None where a sample has fewer than 2 values."""
-    value = fmean(left) - fmean(right)
-    if min(len(left), len(right)) < 2:
-        return value, None
-    error, degrees = _welch([left, right])
-    reach = t_quantile(degrees) * error if error else 0.0
-    return value, (value - reach, value + reach)
 
 
 def shares(values) -> tuple[float, float] | None:
