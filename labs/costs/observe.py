@@ -2,14 +2,10 @@
 
 from dataclasses import dataclass
 from math import ceil, isfinite
-from pathlib import Path
 from statistics import fmean, pstdev
 
 from labs.costs.parameter import CostError
-from labs.errors import LabsError
-from labs.files import later
-from labs.results import log
-from labs.results.run import load_record
+from labs.results import collect
 
 CLASSES = {"digits": 10, "cifar10": 10}  # of a data set; others: 1000
 
@@ -46,35 +42,23 @@ class Observation:
 def observations_of(paths, **known):
     """(Observations, notes on what was left out) of records (.json), logs, and folders of them.
 
-    known: what they do not say, as image_size. A log whose record lies beside it is not read. Raises CostError where
-    nothing can be read.
+    paths: as of labs.results.collect.rows; known: what they do not say, as image_size. Raises MetricsError for what is
+    not there or of no known type, CostError where nothing can be read.
     """
-    files = []
-    for path in map(Path, paths):
-        if not path.exists():
-            raise CostError(f"{path}: no such file or folder. Give the folder in which your runs left records.")
-        try:
-            inside = sorted(path.iterdir()) if path.is_dir() else [path]
-        except OSError as problem:
-            raise CostError(f"{path} cannot be read: {problem.strerror}.") from None
-        files += [file for file in inside if file.suffix in (".json", ".out", ".output", ".log")]
-    found, skipped, stems = [], [], {file.with_suffix("") for file in files}
-    for file in files:
-        replaced = any(file.with_name(name) in stems for name in later(file.stem))
-        try:
-            if file.suffix == ".json":
-                run = load_record(file)
-                if not (replaced and run.name != file.stem):
-                    found.append(observe(run, **known))
-            elif replaced:
-                continue
-            elif not file.with_suffix(".json").exists():
-                found += [observe(run, **known) for run in log.read(file)]
-        except LabsError as problem:
-            skipped.append(f"left out: {str(problem).splitlines()[0]}")
+    found, problems = [], []
+    for runs, problem in collect.read(paths):
+        if problem:
+            problems.append(problem)
+            continue
+        for run in runs:
+            try:
+                found.append(observe(run, **known))
+            except CostError as too_little:
+                problems.append(too_little)
+    left_out = [f"left out: {str(problem).splitlines()[0]}" for problem in problems]
     if not found:
-        raise CostError("; ".join(skipped) or f"No records or logs in {', '.join(map(str, paths))}.")
-    return found, skipped
+        raise CostError("; ".join(left_out))
+    return found, left_out
 
 
 def observe(run, **known):

@@ -38,27 +38,34 @@ def rows(paths, *, images=None, model=None, workers=None, global_batch=None, sam
     note.
     """
     options = {"model": model, "workers": workers, "global_batch": global_batch, "images": images}
-    paths = [paths] if isinstance(paths, str | Path) else paths
-    said = [_said(path) for path in paths]
-    jobs = _jobs([path for path, _ in said])
-    of = {path if path.is_dir() else path.with_suffix(""): given for path, given in said if given}
-    runs, errors = [], []
-    for stem, files in jobs.items():
-        try:
-            runs += _read(stem, files, options | of.get(stem.parent, {}) | of.get(stem, {}))
-        except LabsError as error:
-            errors.append(error)
-            first = stem.name + next((kind for kind in TYPES if kind in files), "")
-            failed = getattr(error, "runs", []) or [Run(first, truncated=True)]
-            failed[-1].notes.append(str(error))
-            runs += failed
-    if errors and len(jobs) == 1:
-        raise errors[0]
+    jobs = list(read(paths, **options))
+    if len(jobs) == 1 and (error := jobs[0][1]):
+        raise error
+    runs = [run for found, _ in jobs for run in found]
     for run in runs if same_machine else ():
         run.study = run.study or SAME_MACHINE
         if run.workers == 1:
             run.fill({"strategy": "single"})
     return metrics.summarise(runs)
+
+
+def read(paths, **options):
+    """For each job in the files (as of `rows`) its runs, and the LabsError that says why it cannot be read, or None.
+
+    A job that cannot be read has the runs that it names, without epochs, or one that stands for it; the last of them
+    has the reason among its notes. Raises MetricsError (unknown type, missing file, folder without results).
+    """
+    paths = [paths] if isinstance(paths, str | Path) else paths
+    said = [_said(path) for path in paths]
+    of = {path if path.is_dir() else path.with_suffix(""): given for path, given in said if given}
+    for stem, files in _jobs([path for path, _ in said]).items():
+        try:
+            yield _read(stem, files, options | of.get(stem.parent, {}) | of.get(stem, {})), None
+        except LabsError as error:
+            first = stem.name + next((kind for kind in TYPES if kind in files), "")
+            failed = getattr(error, "runs", []) or [Run(first, truncated=True)]
+            failed[-1].notes.append(str(error))
+            yield failed, error
 
 
 def _said(path):
@@ -85,10 +92,10 @@ def _jobs(paths):
         inside = [path]
         if path.is_dir():
             inside = _inside(path)
+        elif not path.exists():
+            raise MetricsError(f"{path}: no such file or folder. Check its name, and where the job wrote its output.")
         elif path.suffix not in TYPES:
             raise MetricsError(f"{path}: type {path.suffix or '(none)'} is not read, only {', '.join(TYPES)}.")
-        elif not path.exists():
-            raise MetricsError(f"{path}: no such file. Check its name, and where the job wrote its output.")
         elif not path.is_file():
             raise MetricsError(f"{path}: not a regular file, so it is not read. Copy its content into one.")
         for file in inside:

@@ -473,6 +473,7 @@ def test_failed_record_takes_the_line_of_its_err(tmp_path):
 
 def test_wrong_files_are_named(tmp_path):
     (tmp_path / "a.json").write_text("{}")
+    (tmp_path / "a.pdf").touch()
     wrong = {"a.pdf": "type .pdf is not read", "no.out": "no such file", "a.json": "not a run record", ".": "no res"}
     for path, message in wrong.items():
         with pytest.raises(LabsError, match=message):

@@ -117,9 +117,7 @@ def whole_step(found, seconds):
     breakdown.parts(found)  # raises for missing kinds
     steps, seconds = breakdown.means(found)[breakdown.KINDS[-1]], list(seconds)
     if not seconds:
-        raise breakdown.BreakdownError(
-            "No step of a training was given, so the parts stand alone."
-        )
+        raise breakdown.BreakdownError("No step of a training was given, so the parts stand alone.")
     both = [(fmean(values), intervals.plain(values)) for values in (steps, seconds)]
     welch = None
     if min(len(seconds), len(steps)) > 1:
