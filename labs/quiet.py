@@ -8,6 +8,7 @@ words. Everything else passes at once, also if the import ends in an exception o
 import importlib.machinery
 import os
 import sys
+from collections.abc import Callable
 
 GREETING = (
     r"^WARNING: All log messages before absl::InitializeLog() is called are written to STDERR$",
@@ -28,7 +29,7 @@ class Finder:
         return spec
 
 
-def filtered(function, *arguments):
+def filtered(function: Callable, *arguments):
     """function(*arguments), its standard error without the greeting."""
     import subprocess
 
@@ -40,6 +41,7 @@ def filtered(function, *arguments):
     except OSError:  # no sed: then with the greeting
         os.close(before)
         return function(*arguments)
+    assert passing.stdin  # a pipe
     try:
         os.dup2(passing.stdin.fileno(), 2)
         return function(*arguments)
@@ -53,7 +55,7 @@ def filtered(function, *arguments):
             pass
 
 
-def install():
+def install() -> None:
     """Put the filter in place, once, where TF_CPP_MIN_LOG_LEVEL asks for quiet and TensorFlow is not imported yet."""
     wanted = os.environ.get("TF_CPP_MIN_LOG_LEVEL", "0") != "0"
     if wanted and "tensorflow" not in sys.modules and not any(isinstance(finder, Finder) for finder in sys.meta_path):

@@ -22,7 +22,7 @@ CARRIED, NONE = CHOSEN.rate_reach, 0.35
 
 def family(model):
     """The letters of a network's name before its size: ResNet of ResNet50V2, VGG of VGG16."""
-    return re.match(r"[A-Za-z]+?(?=V?\d|$)", model)[0]
+    return re.split(r"V?\d", model)[0]
 
 
 def anchored(model, facts, machine, precision, local_batch, image_size, facts_of, rate=None):

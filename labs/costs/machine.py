@@ -223,7 +223,11 @@ def names():
 
 
 def load_machine(machine: str | Path) -> Machine:
-    """The Machine of a file, by path, or by the name of one that comes with the kit. Raises MachineError."""
+    """The Machine that a file describes.
+
+    machine: path of a file (.toml), or the name of one that comes with the kit, such as "cte-power"
+    Raises MachineError: no such file, or one that cannot be used.
+    """
     path = Path(machine)
     if not path.suffix and not path.is_file() and (HERE / f"{path.name}.toml").is_file():
         path = HERE / f"{path.name}.toml"
@@ -254,10 +258,10 @@ def _number(given, unit, least, most):
     """A number in `unit`, from a number or from a text with its unit. Raises ValueError: "is ...: it must be ..."."""
     found = given
     if isinstance(given, str):
-        match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(\S*)\s*", given)
         try:
-            found = float(match[1]) * scale(match[2], unit)
-        except (TypeError, ValueError, KeyError):
+            ((amount, named),) = re.findall(r"^\s*([0-9.eE+-]+)\s*(\S*)\s*$", given)
+            found = float(amount) * scale(named, unit)
+        except (ValueError, KeyError):
             raise ValueError(f"is {given!r}: it must be a number with a unit of {unit or 'nothing'}") from None
     if isinstance(found, bool) or not isinstance(found, int | float) or not least <= found <= most:
         kind, example = unit or "a number", 'A text may name the unit, as "25 Gbit/s"'

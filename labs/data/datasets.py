@@ -89,7 +89,7 @@ def _folder(root, images, seed):
         try:
             with Image.open(files[i]) as picture:
                 upright = ImageOps.exif_transpose(picture).convert("RGB")
-                pixels[row] = upright.resize((64, 64), Image.Resampling.BILINEAR)
+                pixels[row] = np.asarray(upright.resize((64, 64), Image.Resampling.BILINEAR))
         except Exception as error:  # Pillow raises many kinds of errors for what is not an image
             raise DataError(f"{files[i]} is no readable image ({error!r}). Replace or remove it.") from error
     return Dataset(f"folder:{root}", pixels, labels[chosen], [p.name for p in folders])

@@ -167,8 +167,8 @@ def _still(head):
 def _send(head, number):
     """Send one of its two signals to a process that handles it: Linux might end another one."""
     with contextlib.suppress(OSError):
-        caught = re.search(r"(?m)^SigCgt:\s*(\w+)$", Path(f"/proc/{head['pid']}/status").read_text())
-        if int(caught[1], 16) >> (head["signals"][number] - 1) & 1:
+        (caught,) = re.findall(r"(?m)^SigCgt:\s*(\w+)$", Path(f"/proc/{head['pid']}/status").read_text())
+        if int(caught, 16) >> (head["signals"][number] - 1) & 1:
             os.kill(head["pid"], head["signals"][number])
             return True
     return False

@@ -109,9 +109,11 @@ def fit(ranks, sizes, seconds):
     weights 1 / seconds^2, so that small and large messages count alike. Raises CostError.
     """
     from labs.costs.least_squares import line
-    from labs.costs.parameter import Parameter
+    from labs.costs.parameter import CostError, Parameter
 
     found, fixed, _ = line(sizes, seconds)
+    if fixed is None:
+        raise CostError("Messages of one size cannot tell latency and bandwidth apart: give 3 sizes or more.")
     messages, source = 2 * (ranks - 1), f"least squares over {len(sizes)} message sizes on {ranks} ranks"
     value, slope = fixed.value / messages, found.slope
     ends = [end and messages / ranks / end for end in reversed(slope.interval or ())]

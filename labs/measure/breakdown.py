@@ -16,6 +16,7 @@ import sys
 import time
 from pathlib import Path
 from statistics import fmean, pstdev
+from typing import Any
 
 from labs import devices, files, jobs, models
 from labs.devices import moment, others
@@ -195,7 +196,7 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps, 
     import numpy as np
     import tensorflow as tf
 
-    from labs import data, hvd
+    from labs import data, hvd, ranks
     from labs.measure.step import compiled
 
     local_batch = local_batches[0]
@@ -258,7 +259,7 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps, 
 
     moments = []
     found = in_rounds(rounds, order_seed, local_batches, kinds, say, take, read, reduce, mark)
-    gathered, moments = horovod.allgather_object(found["seconds"]), horovod.allgather_object(moments)
+    gathered, moments = zip(*ranks.gather((found["seconds"], moments), "its steps"), strict=True)
     if hvd.rank() == 0:
         found["seconds"] = {
             size: {kind: over_ranks([of[size][kind] for of in gathered]) for kind in by_kind}
@@ -269,7 +270,7 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps, 
         files.write(Path(file), json.dumps(found, indent=1))
 
 
-def in_rounds(rounds, order_seed, local_batches, kinds, say, take, read, reduce, mark):
+def in_rounds(rounds, order_seed, local_batches, kinds, say, take, read, reduce, mark) -> dict[str, Any]:
     """Take all kinds of steps in each round, with the functions of the caller; returns its part of `measure`'s result.
 
     say(text): print it; take(kind, local batch, number of the round): what is to stand in `seconds` for this round;

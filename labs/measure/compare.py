@@ -4,6 +4,7 @@ import contextlib
 import secrets
 import subprocess
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -47,8 +48,9 @@ def _told(kind, seconds):
     """Lines on A's and B's seconds of one kind, an array of (round, which)."""
     ratio = intervals.paired(*seconds.T.tolist())
     answer = verdict.OPEN if ratio.notes else verdict.decide(ratio.interval)
-    said = {verdict.YES: f"yes, A takes {'more' if ratio.value > 1 else 'less'}", verdict.NO: "no, less than 5 %"}
-    between = "{:.3f} [{:.3f}, {:.3f}], a 95 % interval".format(ratio.value, *ratio.interval)
+    low, high = ratio.interval or (0.0, float("inf"))
+    said = {verdict.YES: f"yes, A takes {'more' if low > 1 else 'less'}", verdict.NO: "no, less than 5 %"}
+    between = f"{ratio.value:.3f}" + (f" [{low:.3f}, {high:.3f}], a 95 % interval" if ratio.interval else "")
     yield "{} seconds: A {:.3g}, B {:.3g} (medians, in these minutes)".format(kind, *np.median(seconds, axis=0))
     yield f"  A / B within {len(seconds)} rounds: {between}. Do they differ? {said.get(answer, answer)}."
     yield from (f"  Note: {note}." for note in ratio.notes)
@@ -56,9 +58,9 @@ def _told(kind, seconds):
 
 def _work_tree(stack, place, commit):
     """The folder `place` with the files of a commit, until the stack is left."""
-    git, options = ["git", "worktree"], {"capture_output": True, "text": True}
-    stack.callback(subprocess.run, [*git, "remove", "--force", place], **options)
-    made = subprocess.run([*git, "add", "--detach", place, commit], **options)
+    git = partial(subprocess.run, capture_output=True, text=True)
+    stack.callback(git, ["git", "worktree", "remove", "--force", place])
+    made = git(["git", "worktree", "add", "--detach", place, commit])
     if made.returncode:
         raise CompareError(
             f"No work tree of {commit!r} ({made.stderr.strip().splitlines()[-1]}). Name a commit that `git log` shows, "

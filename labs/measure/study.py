@@ -237,7 +237,7 @@ def _anew(trainings, rounds, show):
 def _on_record(paths, wanted):
     """Whether these records are there, finished, and of one study."""
     found = [reusable(path, each) for path, each in zip(paths, wanted, strict=True)]
-    return all(found) and len({each.study for each in found}) == 1
+    return all(found) and len({each.study for each in found if each}) == 1
 
 
 def itself(paths):

@@ -94,7 +94,7 @@ def from_model(model):
             f"{getattr(model, 'name', model)!r} is no graph of layers, so nothing can be counted: build "
             "it for one size of images, as with model.build((None, 224, 224, 3))."
         )
-    calls, kept = list(_calls(graph)), {}
+    calls, kept = list(_calls(graph, {})), {}
     for call in calls:
         kept |= _kept(*call)
     tensor_bytes = tuple(FLOAT32 * math.prod(w.shape) for w in model.trainable_weights)
@@ -114,13 +114,12 @@ def from_model(model):
     )
 
 
-def _calls(model, same=None, scope=()):
+def _calls(model, same, scope=()):
     """(layer, inputs, outputs) of each call of a layer, nested models opened; a tensor is (key, values per image).
 
     same: key of a tensor that is another's memory: it passes into or out of a nested model, or is handed on unchanged.
     scope: the calls of nested models that led here, part of the key, for a model may be called twice.
     """
-    same = {} if same is None else same
 
     def key(tensor, scope=scope):
         return same.get((scope, id(tensor)), (scope, id(tensor)))

@@ -289,7 +289,7 @@ def _sections(visible, name):
         elif kind == "repeat":
             _repeat(runs, *found)
         elif kind == "epoch":
-            _open(runs, *found, name)
+            _open(runs, name, *found)
         elif kind == "stopped":
             runs[-1].stopped = True
         elif kind == "samples":
@@ -335,7 +335,7 @@ def _repeat(runs, number, planned):
     runs[-1].planned_repeats = planned
 
 
-def _open(runs, number, planned, name):
+def _open(runs, name, number, planned):
     section = runs[-1]
     if section.number is not None and number <= section.number:
         if number == section.number and number > 1:

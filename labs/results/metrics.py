@@ -285,7 +285,7 @@ def speedup(run: Run, baseline) -> Estimate:
         notes.append(NOT_PAIRED)
     estimate = estimate.scaled(factor)
     least = (estimate.interval or estimate.rounded or (estimate.value,))[0]
-    if least > run.workers:
+    if least and run.workers and least > run.workers:
         notes.append(
             "efficiency above 1: either the workers together have more cache and memory, or this is the wrong baseline"
         )

@@ -58,7 +58,7 @@ class Verdict:
         return " ".join([f"{said[self.answer]}{small}.", ratio, self._power(), *notes])
 
     def _power(self):
-        if self.reliable > 1:
+        if self.smallest is None or self.reliable is None or self.reliable > 1:
             return "The spread is so large that not even a factor of 2 would be found in 4 of 5 such studies."
         return (
             f"With this spread, {self.smallest:.1%} would have counted as real; a true difference of "
@@ -117,10 +117,10 @@ def compare(runs, first, second, workers=2, *, matters=MATTERS, floor=0.0):
         same = [run for run in chosen if run.configuration.same_training(chosen[0].configuration)]
         run = replace(chosen[0], repeats=[repeat for other in same for repeat in other.repeats])
         base = metrics.find_baseline(run, runs)
-        images = [metrics.epoch_images(r)[0] for r in (run, base)]
-        if None in images:
+        images, of_base = (metrics.epoch_images(each)[0] for each in (run, base))
+        if not images or not of_base:
             raise MetricsError(f"{name}: the images of an epoch are not known, so no efficiency. Pass run records.")
-        factor *= (images[0] / images[1]) ** sign
+        factor *= (images / of_base) ** sign
         (ours, our_step), (theirs, their_step) = _times(run), _times(base)
         rounds, busy = metrics.calm(run, base)
         if rounds:

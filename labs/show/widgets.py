@@ -51,7 +51,7 @@ class Still(ipywidgets.VBox):
     still = {}
 
     def _repr_mimebundle_(self, **options):
-        return super()._repr_mimebundle_(**options) | self.still
+        return (super()._repr_mimebundle_(**options) or {}) | self.still
 
     def __repr__(self):
         return self.still.get("text/plain") or super().__repr__()

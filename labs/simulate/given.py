@@ -23,7 +23,7 @@ def number(name, value, least=0.0, above=False, most=math.inf):
     """`value` as a float. Raises SimulationError unless it is finite, not below `least` (with `above`: above it), and
     not over `most`."""
     good = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not good or value < least or value > most or (above and value == least):
+    if not good or not least <= float(value) <= most or (above and value == least):
         span = f"above {least:g}" if above else f"at least {least:g}"
         limit = "" if math.isinf(most) else f" and at most {most:g}"
         raise SimulationError(f"{name} is {value!r}: it must be a number {span}{limit}.")
