@@ -70,7 +70,7 @@ class BroadcastGlobalVariablesCallback(_Callback):
     take different numbers of steps, train on unlike batches, at unlike rates, or that train different networks.
     """
 
-    def __init__(self, root_rank=0):
+    def __init__(self, root_rank: int = 0):
         super().__init__()
         if not 0 <= root_rank < horovod.size():
             raise HorovodError(f"There is no rank {root_rank} for weights: give one from 0 to {horovod.size() - 1}.")

@@ -53,13 +53,13 @@ class SlurmJob(Job):
         return self._seen.state not in queue.GOING
 
     @property
-    def state(self):
+    def state(self) -> str:
         word = self.slurm.state
         if word in queue.GOING:
             return "waiting" if word in queue.WAITING else "running"
         return {"COMPLETED": "finished", "CANCELLED": "stopped", queue.UNKNOWN: "unknown"}.get(word, "failed")
 
-    def stop(self, patience=60.0):
+    def stop(self, patience: float = 60.0) -> None:
         """Cancel the job (scancel) and wait for its end, at most `patience` seconds. Raises JobError."""
         try:
             queue.cancel(self.job_id)
@@ -88,7 +88,7 @@ class SlurmJob(Job):
             return f"waiting: {self.slurm.reason or self.slurm.state}"
         return super()._says() or "running"
 
-    def explain(self):
+    def explain(self) -> str:
         if self.state == "waiting":
             return f"{self._label()} is waiting in SLURM's queue ({self.slurm.reason or self.slurm.state})."
         return super().explain()

@@ -259,14 +259,14 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps, 
 
     moments = []
     found = in_rounds(rounds, order_seed, local_batches, kinds, say, take, read, reduce, mark)
-    gathered, moments = zip(*ranks.gather((found["seconds"], moments), "its steps"), strict=True)
+    gathered, of_ranks = zip(*ranks.gather((found["seconds"], moments), "its steps"), strict=True)
     if hvd.rank() == 0:
         found["seconds"] = {
             size: {kind: over_ranks([of[size][kind] for of in gathered]) for kind in by_kind}
             for size, by_kind in found["seconds"].items()
         }
         found |= {"model": model, "ranks": hvd.size(), "image_size": image_size, "classes": len(dataset.classes)}
-        found |= {"gradient_bytes": gradient_bytes, "machine": devices.machine(), "others": others(moments)}
+        found |= {"gradient_bytes": gradient_bytes, "machine": devices.machine(), "others": others(of_ranks)}
         files.write(Path(file), json.dumps(found, indent=1))
 
 

@@ -3,6 +3,7 @@
 One training program leaves one record. It may hold several repeats of the same training.
 """
 
+import argparse
 import atexit
 import contextlib
 import hashlib
@@ -29,8 +30,11 @@ class Recorder(keras.callbacks.Callback):
     """Times every step of `fit` and keeps `path`, runs/<name>.json, up to date. record: what has been recorded so far.
 
     args: parsed command line (see `arguments`; also `epochs` and `batch_size`, the global batch)
-    model: name of the network; strategy: "single", "mirrored", "horovod" or "jax"; workers: how many take part
-    images: number of images in the data set; learning_rate: the rate in use (after scaling)
+    model: name of the network
+    strategy: "single", "mirrored", "horovod" or "jax"
+    workers: how many take part
+    images: number of images in the data set
+    learning_rate: the rate in use, after scaling; None: not to be compared with the optimizer's
 
     Where trainings take turns (labs.jobs.turns), an epoch begins when it is this one's turn.
 
@@ -48,7 +52,16 @@ class Recorder(keras.callbacks.Callback):
     repeat, with "horovod" ranks.RankError if ranks disagree.
     """
 
-    def __init__(self, args, *, model, strategy, workers, images, learning_rate):
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        *,
+        model: str,
+        strategy: str,
+        workers: int,
+        images: int,
+        learning_rate: float | None,
+    ):
         super().__init__()
         check(args)
         self._asked = args
@@ -84,7 +97,7 @@ class Recorder(keras.callbacks.Callback):
         )
         self.start(vars(args) | told)
 
-    def start(self, told):
+    def start(self, told: dict) -> None:
         """Agree with the other ranks, join those that take turns, and leave the record at its beginning.
 
         told: the settings that all ranks must have been told alike, {name: value}.
