@@ -5,6 +5,7 @@ Files of the same stem are one job. To the .out and .err of a batch script, <ste
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tabulate import tabulate
@@ -25,15 +26,25 @@ SAME_MACHINE = "one machine, as was said"
 _SAID = re.compile(r"(.+?):((?:(?:images|model|workers|global_batch)=[^,=]+,?)+)")
 
 
-def rows(paths, *, images=None, model=None, workers=None, global_batch=None, same_machine=False) -> list[dict]:
+def rows(
+    paths: str | Path | Iterable[str | Path],
+    *,
+    images: int | None = None,
+    model: str | None = None,
+    workers: int | None = None,
+    global_batch: int | None = None,
+    same_machine: bool = False,
+) -> list[metrics.Row]:
     """One row per run in the files, summarised together (so baselines are found across files).
 
-    Args: `paths` are .json records, logs (.out .output .log .txt), .err files, or folders of them, also copied from a
-    cluster. Of one job its record is preferred to its log, and its .err explains its failure; each run of a batch
-    script is one row, from its record or else from the log. The options fill in what the files do not say, of one file
-    behind its path: "four.out:workers=4,global_batch=256". same_machine: what belongs to no study was trained on one
-    machine, and 1 worker of it may divide the others.
-    Errors: MetricsError (unknown type, missing file, no number, folder without results), RecordError or LogError (the
+    paths: .json records, logs (.out .output .log .txt), .err files, or folders of them, also copied from a cluster. Of
+        one job its record is preferred to its log, and its .err explains its failure; each run of a batch script is one
+        row, from its record or else from the log
+    images, model, workers, global_batch: what the files do not say: images in the data set, name of the network, number
+        of workers, images per step of all of them; of one file behind its path: "four.out:workers=4,global_batch=256"
+    same_machine: what belongs to no study was trained on one machine, and 1 worker of it may divide the others
+
+    Raises MetricsError (unknown type, missing file, no number, folder without results), RecordError or LogError (the
     only job given cannot be read). With several jobs, one without epochs becomes a row that holds its failure and a
     note.
     """
@@ -49,7 +60,7 @@ def rows(paths, *, images=None, model=None, workers=None, global_batch=None, sam
     return metrics.summarise(runs)
 
 
-def read(paths, **options):
+def read(paths: str | Path | Iterable[str | Path], **options) -> Iterator[tuple[list[Run], LabsError | None]]:
     """For each job in the files (as of `rows`) its runs, and the LabsError that says why it cannot be read, or None.
 
     A job that cannot be read has the runs that it names, without epochs, or one that stands for it; the last of them
@@ -250,7 +261,7 @@ def table(rows) -> str:
     said = []  # (note, number of the run)
     for number, row in enumerate(rows, 1):
         problem = row["failure"]
-        where = f"{problem.get('file', row['source'])}, line {problem['line_number']}" if problem else ""
+        where = f"{problem['file'] or row['source']}, line {problem['line_number']}" if problem else ""
         failed = [f"failed: {problem['kind']} ({where}: {problem['line'][:200]})"] if problem else []
         said += [(note, str(number)) for note in [*failed, *row["notes"]]]
     legend = ["", f"[low, high]: {BRACKETS}."]
