@@ -11,6 +11,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from labs import devices, files, jobs
 from labs.errors import LabsError, UseError
@@ -124,7 +125,7 @@ def fit(ranks, sizes, seconds):
     return (Parameter(value, "s", span, source), Parameter(bandwidth, "bytes/s", ends, source), max(relative))
 
 
-def table(result):
+def table(result: dict[str, Any]) -> str:
     """The result of `measure` as plain text."""
     lines = [f"All-reduce among {result['ranks']} ranks ({result['launcher']}), {result['kind']}", ""]
     lines.append("     bytes     median (ms)  [in these minutes]     link (MB/s)")

@@ -4,6 +4,7 @@ import contextlib
 import secrets
 import subprocess
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -23,11 +24,12 @@ class CompareError(LabsError):
     """A command failed, or a commit has no work tree; the message says why."""
 
 
-def run(first, second, command=None, rounds=6, report=print):
+def run(first: str, second: str, command: str | None = None, rounds: int = 6, report: Callable = print) -> list[str]:
     """Run both commands once in each round, in an order that is drawn; round 0 warms up, and does not count.
 
     first, second: shell commands; with `command`, commits of this git repository, in whose work trees it runs. These
     are removed at the end, and whatever the commands have started is ended, also at an interrupt.
+    report: is called with a line at the beginning of each round
 
     Returns lines: for the seconds of the wall clock and of the processors the ratio A / B within rounds, with its
     interval, and whether they differ. Raises CompareError.

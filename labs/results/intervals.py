@@ -8,6 +8,7 @@ with few repeats keeps its promise where a bootstrap does not (3 repeats, 3 % no
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import correlation, fmean, linear_regression, variance
 
@@ -51,7 +52,7 @@ def t_quantile(degrees: float, share: float = 0.975) -> float:
     return float(stdtrit(degrees, share))
 
 
-def plain(values) -> tuple[float, float] | None:
+def plain(values: Sequence[float]) -> tuple[float, float] | None:
     """t interval of the mean of `values` (loss), not on logarithms; None for fewer than 2, or without bounds."""
     if len(values) < 2:
         return None
@@ -69,7 +70,7 @@ def _welch(samples) -> tuple[float, float]:
     return math.sqrt(sum(errors)), sum(errors) ** 2 / parts if parts else 1.0
 
 
-def shares(values) -> tuple[float, float] | None:
+def shares(values: Sequence[float]) -> tuple[float, float] | None:
     """95 % interval of the mean of shares from 0 to 1 (accuracy) over repeats, within [0, 1]; None for fewer than 2.
 
     A t interval of their log-odds, whose ends lie around the mean (the delta method: the standard error of the mean,
@@ -87,12 +88,12 @@ def shares(values) -> tuple[float, float] | None:
     return low, high
 
 
-def mean(sample, resolution: float = 0.0) -> Estimate:
+def mean(sample: Sequence[float], resolution: float = 0.0) -> Estimate:
     """Mean of a sample of values > 0, each rounded to steps of `resolution` (same unit, 0 = not rounded)."""
     return product([sample], [], [resolution])
 
 
-def changing(ratios) -> bool:
+def changing(ratios: Sequence[float]) -> bool:
     """Whether ratios, round after round, still approach their value, as one side's warm-up lets them.
 
     A t test, at LEVEL, of the slope of their logarithms over exp(-round / 2). Found with fewer than 4 rounds: never.
@@ -104,7 +105,7 @@ def changing(ratios) -> bool:
     return square * (len(logs) - 2) > (1 - square) * t_quantile(len(logs) - 2, 1 - LEVEL / 2) ** 2
 
 
-def paired(above, below) -> Estimate:
+def paired(above: Sequence[float], below: Sequence[float]) -> Estimate:
     """The ratio of two samples of values > 0 that belong together in pairs, as two epochs of one round do.
 
     The geometric mean of the pairs' ratios, with Student's t on their logarithms: what changes from pair to pair, but

@@ -3,7 +3,6 @@
 One training program leaves one record. It may hold several repeats of the same training.
 """
 
-import argparse
 import atexit
 import contextlib
 import hashlib
@@ -13,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -53,14 +53,7 @@ class Recorder(keras.callbacks.Callback):
     """
 
     def __init__(
-        self,
-        args: argparse.Namespace,
-        *,
-        model: str,
-        strategy: str,
-        workers: int,
-        images: int,
-        learning_rate: float | None,
+        self, args: Namespace, *, model: str, strategy: str, workers: int, images: int, learning_rate: float | None
     ):
         super().__init__()
         check(args)
