@@ -192,7 +192,7 @@ class Machine(Section):
         """{name: Precision} of the device."""
         return {name: found for name in PRECISIONS if (found := getattr(self.device, name))}
 
-    def computes(self, precision):
+    def computes(self, precision: str) -> dict[str, Parameter]:
         """{name: Parameter} of a device in this precision. Raises MachineError: the file does not have it."""
         if precision not in self.precisions:
             raise MachineError(
@@ -217,7 +217,7 @@ class Machine(Section):
         return [f"not in the machine's file, so the kit's usual values: {', '.join(left)}"] if left else []
 
 
-def names():
+def names() -> list[str]:
     """Machines that come with the kit, as the names of their files."""
     return sorted(path.stem for path in HERE.glob("*.toml") if path.stem != "template")
 
@@ -269,7 +269,7 @@ def _number(given, unit, least, most):
     return float(found)
 
 
-def scale(text, unit):
+def scale(text: str, unit: str) -> float:
     """Factor from a unit as text ("GB/s", "Gbit/s", "us", "TFLOP/s") to `unit`. Raises KeyError or ValueError."""
     if not text:
         return 1

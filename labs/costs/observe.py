@@ -1,11 +1,13 @@
 """Runs as the fit sees them: seconds of a step in each repeat, and how much single steps differ."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, isfinite
 from statistics import fmean, pstdev
 
 from labs.costs.parameter import CostError
 from labs.results import collect
+from labs.results.run import Run
 
 CLASSES = {"digits": 10, "cifar10": 10}  # of a data set; others: 1000
 
@@ -39,7 +41,7 @@ class Observation:
         return self.local_batch * ceil(self.workers / self.nodes)
 
 
-def observations_of(paths, **known):
+def observations_of(paths: Iterable, **known) -> tuple[list[Observation], list[str]]:
     """(Observations, notes on what was left out) of records (.json), logs, and folders of them.
 
     paths: as of labs.results.collect.rows; known: what they do not say, as image_size. Raises MetricsError for what is
@@ -61,9 +63,9 @@ def observations_of(paths, **known):
     return found, left_out
 
 
-def observe(run, **known):
-    """Observation of a labs.results.run.Run. known: what the run does not say, as model, image_size.
-    Raises CostError with what is missing."""
+def observe(run: Run, **known) -> Observation:
+    """The Observation of a run. known: what the run does not say, as model, image_size. Raises CostError with what is
+    missing."""
     has = run.configuration
     model, image_size = run.model or known.get("model"), has.image_size or known.get("image_size")
     workers, local_batch = run.workers, has.local_batch
@@ -100,7 +102,7 @@ def observe(run, **known):
     )
 
 
-def input_seconds(breakdown):
+def input_seconds(breakdown: dict) -> tuple[float, ...]:
     """Seconds in which a node's host makes an image ready, in each round of a result of labs.measure.breakdown.
 
     There all ranks, of one node, read a batch each at the same time. Raises CostError: no batch was read.

@@ -29,7 +29,7 @@ class StandingError(UseError):
     """Nothing can be seen of a job; the message says why and what to do."""
 
 
-def files(stem):
+def files(stem: str | Path) -> list[Path]:
     """The files of stacks of a job's ranks; of a batch script those of the training that began last."""
     stem, found = Path(stem), {}
     for path in stem.parent.glob("*.stacks"):
@@ -39,14 +39,14 @@ def files(stem):
     return [newest[rank] for rank in sorted(newest)]
 
 
-def over(stem):
+def over(stem: str | Path) -> list[Path]:
     """Those of `files` whose process is gone, or is another machine's: a newer run of the name may be there."""
     heads = {path: _head(path) for path in files(stem)}
     here = {path: head for path, head in heads.items() if head and head["host"] == socket.gethostname()}
     return [path for path in heads if path not in here or stacks.began(here[path]["pid"]) != here[path]["began"]]
 
 
-def ranks(stem):
+def ranks(stem: str | Path) -> list[dict]:
     """What is seen of each rank of a job, a list of dicts: see `_here`. Raises StandingError without any file."""
     heads = [head for path in files(stem) if (head := _head(path))]
     if not heads:
