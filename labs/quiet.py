@@ -5,10 +5,14 @@ while `import tensorflow` runs, standard error goes through a filter that leaves
 words. Everything else passes at once, also if the import ends in an exception or kills the process.
 """
 
-import importlib.machinery
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import TypeVar
+
+Value = TypeVar("Value")
 
 GREETING = (
     r"^WARNING: All log messages before absl::InitializeLog() is called are written to STDERR$",
@@ -19,17 +23,17 @@ GREETING = (
 class Finder:
     """Finds `tensorflow` as the other finders do, and lets it be loaded behind the filter."""
 
-    def find_spec(self, name, path, target=None):
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != "tensorflow":
             return None
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        spec = PathFinder.find_spec(name, path, target)
         if spec and spec.loader:
             load = spec.loader.exec_module
             spec.loader.exec_module = lambda module: filtered(load, module)
         return spec
 
 
-def filtered(function: Callable, *arguments):
+def filtered(function: Callable[..., Value], *arguments) -> Value:
     """function(*arguments), its standard error without the greeting."""
     import subprocess
 
