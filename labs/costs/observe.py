@@ -68,18 +68,18 @@ def observe(run: Run, **known) -> Observation:
     missing."""
     has = run.configuration
     model, image_size = run.model or known.get("model"), has.image_size or known.get("image_size")
-    workers, local_batch = run.workers, has.local_batch
+    workers, local_batch, steps = run.workers, has.local_batch, run.steps
     if not local_batch and has.global_batch and workers:
         local_batch = has.global_batch / workers
-    needed = {"network": model, "number of workers": workers, "batch": local_batch, "number of steps": run.steps}
-    for what, value in needed.items():
-        if not value:
-            raise CostError(
-                f"{run.source}, run {run.index}: the {what} is not known, so its steps say nothing. Give "
-                "the run record (.json) beside the log, or leave this file out."
-            )
+    if not (model and workers and local_batch and steps):
+        needed = {"network": model, "number of workers": workers, "batch": local_batch, "number of steps": steps}
+        unknown = next(what for what, value in needed.items() if not value)
+        raise CostError(
+            f"{run.source}, run {run.index}: the {unknown} is not known, so its steps say nothing. Give "
+            "the run record (.json) beside the log, or leave this file out."
+        )
     times, resolution = run.steady_times()
-    seconds = tuple(time / run.steps for time in times)
+    seconds = tuple(time / steps for time in times)
     if not seconds or not all(isfinite(value) and value > 0 for value in seconds):
         raise CostError(
             f"{run.source}, run {run.index}: no epoch is left after the first one, which is warm-up. "
@@ -90,13 +90,13 @@ def observe(run: Run, **known) -> Observation:
         workers=workers,
         local_batch=local_batch,
         seconds=seconds,
-        resolution=resolution / run.steps,
+        resolution=resolution / steps,
         spread=_spread(run),
-        steps=run.steps,
+        steps=steps,
         image_size=image_size,
         precision=has.precision or known.get("precision"),
         hardware=run.hardware,
-        classes=CLASSES.get(has.dataset, 1000),
+        classes=CLASSES.get(has.dataset or "", 1000),
         oversubscribed=bool(run.oversubscribed),
         nodes=has.nodes or 1,
     )

@@ -133,7 +133,7 @@ def _code(text):
     return (int(match[1]), int(match[2])) if match else (None, None)
 
 
-def _run(command, seconds=30, **options):
+def _run(command, seconds: float = 30, **options):
     """What a command of SLURM's prints. Raises SlurmError with what it says: not there, no answer, refused."""
     options |= {"capture_output": True, "text": True, "errors": "replace", "stdin": subprocess.DEVNULL}
     try:

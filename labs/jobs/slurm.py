@@ -19,6 +19,7 @@ _SCRIPT_FILE_SIGNAL = 53  # SLURM's mark of a job whose output file could not be
 class SlurmJob(Job):
     """A job of SLURM's. It goes on when this process ends; an interrupt of `wait` cancels it."""
 
+    job_id: str
     pause = 2.0  # seconds between two questions to SLURM, at the least
     late = 20.0  # seconds to wait for files of another node at the end
     _asked = -1e9

@@ -214,7 +214,7 @@ def _merged(runs):
     return replace(first, repeats=[repeat for one in equal for repeat in one.repeats]), stranger
 
 
-def find_baseline(run: Run, runs: "Iterable[Run] | Baselines") -> Run:
+def find_baseline(run: Run, runs: Iterable[Run] | Baselines) -> Run:
     """The 1-worker run among `runs` by which `run` may be divided; equal ones of one study, job or file become one.
 
     Preferred: the run's own strategy before "single", then weak scaling before strong, then the same job.
@@ -263,7 +263,7 @@ NOT_PAIRED = (
 )
 
 
-def speedup(run: Run, baseline: Run | Iterable[Run]) -> Estimate:
+def speedup(run: Run, baseline: Run | Iterable[Run] | Baselines) -> Estimate:
     """images/second of `run` / images/second of its 1-worker baseline, S(p) = T(1) / T(p) for equal epochs.
 
     Where they took turns it is the ratio within each round, geometric mean over rounds.

@@ -24,7 +24,7 @@ _KEYS_STAY = (
 )
 
 
-def control(name: str, values: tuple | list, first: Any = None) -> ipywidgets.Widget:
+def control(name: str, values: tuple | list, first: Any = None) -> ipywidgets.ValueWidget:
     """One labelled control. values: (lowest, highest) or (lowest, highest, step) gives a slider; a list of numbers a
     slider over these, another list a drop-down.
 
