@@ -13,6 +13,7 @@ import numpy as np
 from labs import jobs
 from labs.errors import LabsError
 from labs.jobs import local
+from labs.printed import several
 from labs.results import intervals, verdict
 
 # Bash's own clock: neither Python's start nor that of the job's guard is in it. The subshell: `exit` ends only that.
@@ -54,7 +55,7 @@ def _told(kind, seconds):
     said = {verdict.YES: f"yes, A takes {'more' if low > 1 else 'less'}", verdict.NO: "no, less than 5 %"}
     between = f"{ratio.value:.3f}" + (f" [{low:.3f}, {high:.3f}], a 95 % interval" if ratio.interval else "")
     yield "{} seconds: A {:.3g}, B {:.3g} (medians, in these minutes)".format(kind, *np.median(seconds, axis=0))
-    yield f"  A / B within {len(seconds)} rounds: {between}. Do they differ? {said.get(answer, answer)}."
+    yield f"  A / B within {several(len(seconds), 'round')}: {between}. Do they differ? {said.get(answer, answer)}."
     yield from (f"  Note: {note}." for note in ratio.notes)
 
 
