@@ -312,6 +312,11 @@ def _image_ratio(run: Run, base: Run) -> tuple[float, list[str]]:
     return 1.0, ["images per epoch not known: speedup is the ratio of epoch times, as for equal epochs"]
 
 
+def efficiency(run: Run, baseline: Run | Iterable[Run] | Baselines) -> Estimate:
+    """Speedup / workers, with interval; errors as in `speedup`."""
+    return speedup(run, baseline).scaled(1 / (run.workers or 1))
+
+
 def learning(run: Run, name: str) -> tuple[list[float | None], tuple[float, float] | None]:
     """(metric `name` after each epoch, mean over repeats; interval of the last); not-a-number is None,
     and so is what is too large to be computed with."""
