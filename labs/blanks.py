@@ -4,6 +4,7 @@ import ast
 import re
 import warnings
 from pathlib import Path
+from typing import Any
 
 from labs.errors import LabsError
 
@@ -17,7 +18,7 @@ class BuildError(LabsError):
     """A source, a notebook or a tree that cannot be built; the message names the file and says what to do."""
 
 
-def parse(text: str, flags: int = ast.PyCF_ONLY_AST):
+def parse(text: str, flags: int = ast.PyCF_ONLY_AST) -> Any:
     """Syntax tree of Python text that may hold lines of IPython magic and await at top level.
 
     Raises SyntaxError with line numbers of `text`. With other `flags`, what `compile` gives.
@@ -75,6 +76,6 @@ def _is_blank(value: ast.expr | None) -> bool:
     return isinstance(value, ast.Constant) and value.value is Ellipsis
 
 
-def blanks_of_batch(text):
+def blanks_of_batch(text: str) -> list[tuple[int, str]]:
     """(line number, line) of every blank that is left in the text of a batch script."""
     return [(number, line.strip()) for number, line in enumerate(text.split("\n"), 1) if _BATCH.match(line)]

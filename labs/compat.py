@@ -5,8 +5,13 @@ which asks for each of them and for what each is expected to do, fails by its na
 """
 
 from importlib import metadata
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from labs.errors import LabsError
+
+if TYPE_CHECKING:
+    import keras
 
 
 class CompatError(LabsError):
@@ -34,7 +39,7 @@ def _version(package):
     return "(of unknown version)"
 
 
-def no_tuning_thread():
+def no_tuning_thread() -> None:
     """Keep tf.distribute's iterators from waiting, at the end of an epoch, for a thread that sleeps.
 
     tf.data tunes a pipeline from a thread that sleeps ever longer, up to 60 s, between its rounds. In TensorFlow
@@ -60,7 +65,7 @@ def no_tuning_thread():
     module._create_device_dataset = untuned
 
 
-def clips_summed_gradients(optimizer_class):
+def clips_summed_gradients(optimizer_class: "type[keras.Optimizer]") -> None:
     """Make sure that this class of Keras optimizers clips in `_clip_gradients`, which labs.hvd overrides.
 
     With gradient_accumulation_steps=k Keras calls it in every k-th step only, with the mean of the k gradients. A
@@ -69,17 +74,17 @@ def clips_summed_gradients(optimizer_class):
     _part(optimizer_class, "_clip_gradients", "keras")
 
 
-def wrapped_by_horovod(optimizer):
+def wrapped_by_horovod(optimizer: object) -> bool:
     """True for an optimizer of Horovod's own `DistributedOptimizer`, whose class is made at run time."""
     return hasattr(optimizer, "_allreduce_grads") or type(optimizer).__module__.startswith("horovod")
 
 
-def compiled_by_xla(model):
+def compiled_by_xla(model: "keras.Model") -> bool:
     """True if the steps of a compiled Keras model go through XLA, as `jit_compile="auto"` lets most of them."""
     return bool(_part(model, "jit_compile", "keras"))
 
 
-def strategy(model):
+def strategy(model: "keras.Model") -> Any:
     """The tf.distribute strategy in whose scope a Keras model was made; of one on JAX, Keras' distribution or None."""
     import keras
 
@@ -88,18 +93,18 @@ def strategy(model):
     return _part(model, "distribute_strategy", "keras")
 
 
-def replicas(model):
+def replicas(model: "keras.Model") -> int:
     """Number of replicas that a Keras model was made for, by the strategy of its scope."""
     scope = strategy(model)
     return getattr(scope, "num_replicas_in_sync", None) or getattr(scope, "num_model_replicas", 1)
 
 
-def layers(model):
+def layers(model: "keras.Model") -> "list[keras.Layer]":
     """A Keras model, and all layers and models in it, at any depth."""
-    return _part(model, "_flatten_layers", "keras")()
+    return list(_part(model, "_flatten_layers", "keras")())
 
 
-def samples(model):
+def samples(model: "keras.Model") -> int:
     """Samples since the metrics of a compiled Keras model were reset: by them it weighs its loss. 0 if not known.
 
     A step of one's own that does not keep Keras' loss does not count them. Each replica counts its own; read as one
@@ -112,18 +117,18 @@ def samples(model):
     return round(sum(float(copy) for copy in getattr(count, "values", [count])))
 
 
-def masked(model):
+def masked(model: "keras.Model") -> bool:
     """Whether a mask reaches the loss of a Keras model, as far as its graph of layers tells."""
     return any(hasattr(tensor, "_keras_mask") for tensor in getattr(model, "outputs", None) or [])
 
 
-def trained_by(optimizer):
+def trained_by(optimizer: "keras.Optimizer") -> "list[keras.Variable]":
     """The variables for which a Keras optimizer was built."""
     inner = getattr(optimizer, "inner_optimizer", None)  # of one that scales the loss; in Keras 3.3 it alone knows
     return list(_part(optimizer, "_trainable_variables", "keras")) or (trained_by(inner) if inner else [])
 
 
-def copy_state(optimizer, other):
+def copy_state(optimizer: "keras.Optimizer", other: "keras.Optimizer") -> None:
     """Give `other`, made of the configuration of a Keras optimizer, what that one has kept, if it has been used."""
     if optimizer.built:
         other.build(trained_by(optimizer))
@@ -131,15 +136,15 @@ def copy_state(optimizer, other):
             variable.assign(used.value)
 
 
-def copy_exclusions(optimizer, other):
+def copy_exclusions(optimizer: "keras.Optimizer", other: "keras.Optimizer") -> None:
     """Leave out of `other`'s weight decay what exclude_from_weight_decay left out of `optimizer`'s (no config)."""
     for name in ("_exclude_from_weight_decay", "_exclude_from_weight_decay_pattern"):
         if hasattr(optimizer, name):
             setattr(other, name, getattr(optimizer, name))
 
 
-def graph(model):
-    """The graph of layers behind a Keras model, a Functional model, or None: for `calls`.
+def graph(model: "keras.Layer") -> Any:
+    """The graph of layers behind a Keras model, a Functional model, or None (also for a layer): for `calls`.
 
     A Sequential model keeps one inside once it has seen a shape; a model of one's own class has none.
     """
@@ -150,13 +155,13 @@ def graph(model):
     return model if hasattr(model, "operations") else None
 
 
-def calls(graph):
+def calls(graph: Any) -> list[Any]:
     """The calls of layers in a Functional model, inputs first: nodes with operation, input_tensors, output_tensors."""
     by_depth = _part(graph, "_nodes_by_depth", "keras")
     return [node for _, nodes in sorted(by_depth.items(), reverse=True) for node in nodes]
 
 
-def xplane():
+def xplane() -> ModuleType:
     """The module that reads TensorFlow's profiles (`XSpace`)."""
     try:
         from tensorflow.tsl.profiler.protobuf import xplane_pb2

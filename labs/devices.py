@@ -6,10 +6,12 @@ import platform
 import re
 import time
 import warnings
+from collections.abc import Iterable
 from contextlib import suppress
 from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from labs.errors import UseError
 from labs.printed import several
@@ -26,7 +28,7 @@ def _allowed():
     return _unpinned or os.sched_getaffinity(0)
 
 
-def cores():
+def cores() -> int:
     """Number of cores that this process may use (affinity and container limit, not the machine's total).
 
     That `workers` has pinned the process to some of them does not change the number.
@@ -38,7 +40,7 @@ def cores():
     return count
 
 
-def busy():
+def busy() -> float | None:
     """Seconds of processor time that the cores of this process have spent for any program, or for their host.
 
     Counted from the machine's start; None where Linux does not tell (proc(5), /proc/stat).
@@ -55,16 +57,17 @@ def busy():
 SHORT = 0.25  # seconds: what other programs did in a shorter time is lost in the ticks of the kernel's clock
 
 
-def moment():
-    """This moment in a process, as `others` takes it."""
+def moment() -> tuple[float | None, float, float]:
+    """This moment in a process, as `others` takes it: seconds that the cores were `busy` so far, seconds of a clock,
+    seconds of processor time of this process so far."""
     return busy(), time.perf_counter(), time.process_time()
 
 
-def others(moments, shortest=SHORT):
-    """Share of the cores that other programs took between one moment and the next, a list; None where it is not known.
+def others(moments: Iterable[Iterable[tuple]], shortest: float = SHORT) -> list[float | None]:
+    """Share of the cores, 0 to 1, that other programs took between one moment and the next; None where not known.
 
-    moments: for each process that is measured its moments, in order, equally many of each; shortest: seconds between
-    two moments below which nothing is told.
+    moments: for each process that is measured what `moment` gave it, in order, equally many of each
+    shortest: seconds between two moments below which nothing is told
     """
     found = []
     for begin, end in pairwise(zip(*moments, strict=True)):
@@ -75,7 +78,7 @@ def others(moments, shortest=SHORT):
     return found
 
 
-def memory():
+def memory() -> int:
     """Memory in bytes that is free for this process: the machine's, or the container's limit if lower.
 
     Copies of files that Linux keeps in a container's memory until it is needed count as free, as on a machine.
@@ -90,7 +93,7 @@ def memory():
     return free
 
 
-def bfloat16():
+def bfloat16() -> str | None:
     """What this machine's CPU has for products of bfloat16: "AMX" (tiles), "AVX-512" (vectors) or None."""
     flags = _of_cpu("flags").split()
     return "AMX" if "amx_bf16" in flags else "AVX-512" if "avx512_bf16" in flags else None
@@ -104,7 +107,7 @@ def _of_cpu(key):
     return ""
 
 
-def on_jax():
+def on_jax() -> bool:
     """Whether Keras computes with JAX in this process: then TensorFlow is not needed, and may not be installed."""
     return os.environ.get("KERAS_BACKEND") == "jax"
 
@@ -118,7 +121,7 @@ def _gpus_of_jax():
     return [device for device in jax.devices() if device.platform == "gpu"]
 
 
-def gpus():
+def gpus() -> list[str]:
     """TensorFlow's GPUs, as names such as "GPU:0", or JAX's where Keras computes with it; an empty list without one."""
     if on_jax():
         return [f"GPU:{i}" for i in range(len(_gpus_of_jax()))]
@@ -137,8 +140,8 @@ _NEEDS = {
 }
 
 
-def has(*needs):
-    """True if this machine has what a cell needs, else one line says what is missing.
+def has(*needs: str) -> bool:
+    """True if this machine has what a cell needs, else one printed line says what is missing.
 
     needs: "horovod"; "jax"; "two devices" (GPUs, or cores, which are shared where there is one only)
     """
@@ -148,7 +151,7 @@ def has(*needs):
     return not missing
 
 
-def oversubscribed(workers):
+def oversubscribed(workers: int) -> bool:
     """True where `workers` must share cores or GPUs: then no speedup can be expected from the last ones."""
     return workers > (len(gpus()) or cores())
 
@@ -162,7 +165,7 @@ def _idle_cores(count):
     return sorted(allowed, key=lambda core: load[core] if core < len(load) else 0.0)[:count]
 
 
-def workers(count, pin=True, kind=None):
+def workers(count: int, pin: bool = True, kind: str | None = None) -> list[str]:
     """Set up `count` workers in this process and return their device names.
 
     A worker is a GPU where there are GPUs. Elsewhere it is one core: TensorFlow's CPU is divided into
@@ -171,7 +174,7 @@ def workers(count, pin=True, kind=None):
 
     kind: "cpu" takes logical CPU devices also where there are GPUs, for looking at how things work.
 
-    Returns: list of str, such as ["GPU:0", "GPU:1"] or ["CPU:0", "CPU:1"].
+    Returns the names, such as ["GPU:0", "GPU:1"] or ["CPU:0", "CPU:1"].
     Raises DeviceError: count below 1; more workers than GPUs; TensorFlow already set up with fewer.
     """
     global _unpinned
@@ -214,7 +217,7 @@ def workers(count, pin=True, kind=None):
     return [f"CPU:{i}" for i in range(count)]
 
 
-def of_jax(count):
+def of_jax(count: int) -> list[str]:
     """Set up `count` workers in this process as devices of JAX, and return their names in Keras, such as ["cpu:0"].
 
     A worker is a GPU where JAX has GPUs. Elsewhere it is one core, as of `workers`: JAX's CPU is divided into `count`
@@ -240,9 +243,10 @@ def of_jax(count):
     return [name.lower() for name in workers(count, kind=None if gpus() else "cpu")]
 
 
-def pin(local_rank, local_size=1):
-    """Give this process (one of `local_size` on this machine) its own worker; returns it by name, for printing.
+def pin(local_rank: int, local_size: int = 1) -> str:
+    """Give this process its own worker; returns it by name, for printing.
 
+    local_rank: number of this process among the `local_size` on this machine, from 0.
     "GPU 1" for `local_rank` 1 where there are GPUs; else one core, such as "core 1", on which TensorFlow then
     computes with one thread. Where there are fewer cores than processes, they share them. To be called before
     TensorFlow computes anything. Raises DeviceError: more processes than GPUs; TensorFlow already in use.
@@ -270,7 +274,7 @@ def pin(local_rank, local_size=1):
     return f"core {min(os.sched_getaffinity(0))}"
 
 
-def machine():
+def machine() -> dict[str, Any]:
     """Description of this machine for a run record: cpu, cores, memory in bytes, gpus, platform. No host name."""
     import psutil
 
@@ -290,13 +294,16 @@ def machine():
     }
 
 
-def hardware(machine):
+def hardware(machine: dict[str, Any]) -> str | None:
     """The name of what computes on a machine that `machine` described: its GPUs, else its CPU; None if unknown."""
     return ", ".join(sorted(set(machine.get("gpus") or []))) or machine.get("cpu")
 
 
-def versions(strategy=None):
-    """Versions of everything that shapes a measurement, as a dict; None for what is not installed. With JAX its own."""
+def versions(strategy: str | None = None) -> dict[str, str | None]:
+    """{package: version} of everything that shapes a measurement, None for what is not installed.
+
+    strategy: of the training; with "jax", JAX is among them.
+    """
 
     def version(*packages):
         for package in packages:

@@ -3,12 +3,13 @@
 import importlib.util
 import os
 import shutil
+from collections.abc import Iterable
 
 from labs import devices, presets
 from labs.data import DataError, cifar10
 
 
-def look():
+def look() -> list[dict[str, str | None]]:
     """Look at this machine: a list of rows {what, found, means, fix}; `fix` is None where all is well."""
     rows = []
 
@@ -59,8 +60,11 @@ def look():
     return rows
 
 
-def settings(sites):
-    """Rows, as of `look`, of the environment variables of the kit that are set and name nothing; sites: the known."""
+def settings(sites: Iterable[str]) -> list[dict[str, str | None]]:
+    """Rows, as of `look`, of the environment variables of the kit that are set and name nothing.
+
+    sites: the names of those that there are.
+    """
     found = []
     for name, words in (("LABS_SITE", sites), ("LABS_PRESET", list(presets.PRESETS))):
         if (value := os.environ.get(name, "")) not in ("", *words):
@@ -73,7 +77,7 @@ def settings(sites):
     return [{"what": name, "found": repr(value), "means": means, "fix": fix} for name, value, means, fix in found]
 
 
-def text(rows):
+def text(rows: list[dict]) -> str:
     """The rows of `look` as aligned lines."""
     width, lines = max(len(row["what"]) for row in rows), []
     for row in rows:

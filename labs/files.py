@@ -10,8 +10,10 @@ import sysconfig
 import tempfile
 import time
 import tomllib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import IO, Any
 
 from labs import printed
 from labs.errors import LabsError
@@ -24,7 +26,7 @@ class WriteError(LabsError, OSError):
         return f"{self.filename} cannot be written: {self.strerror}."
 
 
-def write(path, text, lasting=True):
+def write(path: str | Path, text: str | bytes, lasting: bool = True) -> None:
     """Replace the file `path` by `text` (UTF-8, or bytes), atomically, and make its folder if there is none.
 
     Who reads it sees the old text or the new one, also after a kill or on a full disk. Raises WriteError; an older
@@ -49,7 +51,7 @@ def write(path, text, lasting=True):
                 os.unlink(partial)  # what a success has moved is not there any more
 
 
-def read(path):
+def read(path: str | Path) -> bytes:
     """The bytes of a file. Raises OSError, also for a pipe or a device, which would keep us waiting."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -57,13 +59,13 @@ def read(path):
         return file.read()
 
 
-def beside(module, name=None):
+def beside(module: str, name: str | None = None) -> dict[str, Any]:
     """The tables of the TOML file beside a module, given by its __file__: the file of the same name, or `name`."""
     return tomllib.loads(Path(module).with_name(name or f"{Path(module).stem}.toml").read_text(encoding="utf-8"))
 
 
 @contextlib.contextmanager
-def locked(path, patience=10.0, who="another process"):
+def locked(path: str | Path, patience: float = 10.0, who: str = "another process") -> Iterator[None]:
     """While this holds, no other process that asks for the same lock changes the file `path`.
 
     The lock is a file beside it, and ends with the process. Raises WriteError: the folder cannot be written, or another
@@ -85,7 +87,7 @@ def locked(path, patience=10.0, who="another process"):
         yield
 
 
-def alone(file):
+def alone(file: IO) -> bool:
     """Lock an open file, at once; False if another process has it locked.
 
     The lock holds as long as any process has this file open: also one that was started with it, after our own end.
@@ -100,7 +102,7 @@ def alone(file):
 
 
 @cache
-def installed(file):
+def installed(file: str) -> bool:
     """Whether a file comes with Python, a package or this kit, or was written by TensorFlow's AutoGraph."""
     folders = (*sysconfig.get_paths().values(), str(Path(__file__).parent))
     written = file.startswith("<frozen") or "__autograph_generated_file" in file
@@ -110,7 +112,7 @@ def installed(file):
 # Runs by their names: the run NAME has the files NAME.out, NAME.err and NAME.json (of a batch script NAME_w2.json).
 
 
-def no_name(name):
+def no_name(name: object) -> str | None:
     """Why a run cannot be called `name`, as the end of a sentence; None if it can."""
     if not isinstance(name, str):
         return f"is {printed.an(type(name).__name__)}, not a text"
@@ -127,13 +129,13 @@ def no_name(name):
     return None
 
 
-def later(name):
+def later(name: str) -> list[str]:
     """The names of the runs whose earlier run `name` may be: ["a"] of "a.1"; ["a", "a_w2"] of "a.1_w2"; else []."""
     match = re.fullmatch(r"(.+)\.[1-9]\d{0,8}(_w\d+)?", name)
     return list(dict.fromkeys([match[1], match[1] + (match[2] or "")])) if match else []
 
 
-def move_aside(folder, name, batch=False):
+def move_aside(folder: Path, name: str, batch: bool = False) -> str | None:
     """Rename the files of the run `name` in a folder to those of `name`.1, the next time `name`.2, and so on.
 
     batch: whether it is a batch script's. Returns that name; None where the run has left nothing. Raises OSError.
@@ -145,14 +147,15 @@ def move_aside(folder, name, batch=False):
     return aside
 
 
-def free(folder, name):
+def free(folder: Path, name: str) -> str:
     """The next of the names `name`.1, `name`.2, ... that no run in a folder has. Raises OSError."""
     numbers = [re.match(re.escape(name) + r"\.([1-9]\d{0,8})[._]", path.name) for path in folder.iterdir()]
     return f"{name}.{max((int(match[1]) for match in numbers if match), default=0) + 1}"
 
 
-def rename_run(folder, name, new, batch=False):
-    """Give the files of a run another name, in the same folder. Raises OSError."""
+def rename_run(folder: Path, name: str, new: str, batch: bool = False) -> None:
+    """Give the files of the run `name` the name `new`, in the same folder; batch: it is a batch script's. Raises
+    OSError."""
     for path in _files_of(folder, name, batch):
         path.rename(folder / (new + path.name.removeprefix(name)))
 

@@ -19,8 +19,8 @@ class Preset:
     memory: bytes for the search of the largest batch; None means all of the device's."""
 
     name: str
-    models: tuple
-    workers: tuple
+    models: tuple[str, ...]
+    workers: tuple[int, ...]
     dataset: str
     images: int | None
     image_size: int
@@ -29,7 +29,7 @@ class Preset:
     repeats: int
     memory: int | None = None
 
-    def arguments(self):
+    def arguments(self) -> list[str]:
         """The sizes as options of a training script (`training.arguments` and --epochs)."""
         names = ("dataset", "image_size", "epochs", "repeats", *(["images"] if self.images else []))
         return [word for name in names for word in (f"--{name}", str(getattr(self, name)))]
@@ -44,8 +44,11 @@ _PRESETS = (
 PRESETS = {preset.name: preset for preset in _PRESETS}
 
 
-def choose(name=None):
-    """Preset by name; without one $LABS_PRESET, else `course` where there are GPUs and `laptop` elsewhere."""
+def choose(name: str | None = None) -> Preset:
+    """The Preset of this name; without one $LABS_PRESET, else `course` where there are GPUs and `laptop` elsewhere.
+
+    Raises PresetError for an unknown name.
+    """
     name = name or os.environ.get("LABS_PRESET") or ("course" if devices.gpus() else "laptop")
     if name not in PRESETS:
         raise PresetError(f"Unknown preset {name!r}: choose one of {', '.join(PRESETS)}.")

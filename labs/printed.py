@@ -2,10 +2,13 @@
 
 import json
 import math
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+Key, Value = TypeVar("Key"), TypeVar("Value")
 
 
-def printable(text):
+def printable(text: object) -> str:
     """The text with control characters, and what no encoding can write, as \\x1b; line breaks and tabs stay.
 
     Names in records and lines of logs are printed, and a terminal would obey what they hold.
@@ -16,7 +19,7 @@ def printable(text):
     return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
 
 
-def mapped(value, change, key=lambda name: name):
+def mapped(value: Any, change: Callable, key: Callable = lambda name: name) -> Any:
     """The value with change(each) for everything but lists and dicts, also inside of these; key: for a dict's keys."""
     if isinstance(value, dict):
         return {key(name): mapped(item, change, key) for name, item in value.items()}
@@ -25,7 +28,7 @@ def mapped(value, change, key=lambda name: name):
     return change(value)
 
 
-def grouped(pairs):
+def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
     """{key: [its values]} of (key, value) pairs, in their order."""
     found = {}
     for key, value in pairs:
@@ -33,33 +36,33 @@ def grouped(pairs):
     return found
 
 
-def few(names, most=8):
+def few(names: Sequence[str], most: int = 8) -> str:
     """The first of some names, and how many more there are, for one line: nobody reads hundreds."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
 
 
-def several(number, thing):
+def several(number: object, thing: str) -> str:
     """ "1 worker", "2 workers"."""
     return f"{number} {thing}{'s' * (number != 1)}"
 
 
-def an(name):
+def an(name: str) -> str:
     """ "a Tensor", "an EagerTensor"."""
     return f"a{'n' * name.startswith(tuple('AEIOaeio'))} {name}"
 
 
-def finite(value) -> Any:
+def finite(value: Any) -> Any:
     """The value with None for numbers that are not finite, which JSON does not know; also inside lists and dicts."""
     return mapped(value, lambda each: None if isinstance(each, float) and not math.isfinite(each) else each)
 
 
-def as_json(value, indent=1):
+def as_json(value: Any, indent: int | None = 1) -> str:
     """The value as JSON text, with null for numbers that are not finite."""
     return json.dumps(finite(value), indent=indent, allow_nan=False)
 
 
-def about(seconds):
-    """A time that is left, in words."""
+def about(seconds: float) -> str:
+    """A time that is left, in words: "about 2 min"."""
     for unit, name in ((3600, "h"), (60, "min")):
         if seconds >= 1.5 * unit:
             return f"about {seconds / unit:.0f} {name}"

@@ -5,9 +5,14 @@ while `import tensorflow` runs, standard error goes through a filter that leaves
 words. Everything else passes at once, also if the import ends in an exception or kills the process.
 """
 
-import importlib.machinery
 import os
 import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import TypeVar
+
+Value = TypeVar("Value")
 
 GREETING = (
     r"^WARNING: All log messages before absl::InitializeLog() is called are written to STDERR$",
@@ -18,17 +23,17 @@ GREETING = (
 class Finder:
     """Finds `tensorflow` as the other finders do, and lets it be loaded behind the filter."""
 
-    def find_spec(self, name, path, target=None):
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != "tensorflow":
             return None
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        spec = PathFinder.find_spec(name, path, target)
         if spec and spec.loader:
             load = spec.loader.exec_module
             spec.loader.exec_module = lambda module: filtered(load, module)
         return spec
 
 
-def filtered(function, *arguments):
+def filtered(function: Callable[..., Value], *arguments) -> Value:
     """function(*arguments), its standard error without the greeting."""
     import subprocess
 
@@ -40,6 +45,7 @@ def filtered(function, *arguments):
     except OSError:  # no sed: then with the greeting
         os.close(before)
         return function(*arguments)
+    assert passing.stdin  # a pipe
     try:
         os.dup2(passing.stdin.fileno(), 2)
         return function(*arguments)
@@ -53,7 +59,7 @@ def filtered(function, *arguments):
             pass
 
 
-def install():
+def install() -> None:
     """Put the filter in place, once, where TF_CPP_MIN_LOG_LEVEL asks for quiet and TensorFlow is not imported yet."""
     wanted = os.environ.get("TF_CPP_MIN_LOG_LEVEL", "0") != "0"
     if wanted and "tensorflow" not in sys.modules and not any(isinstance(finder, Finder) for finder in sys.meta_path):

@@ -2,13 +2,19 @@
 
 import hashlib
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from labs import files
 from labs.errors import LabsError
 from labs.printed import few
+
+if TYPE_CHECKING:
+    import keras
+    import tensorflow as tf
 
 
 class RankError(LabsError):
@@ -18,8 +24,10 @@ class RankError(LabsError):
 _SAYS = files.beside(__file__)
 
 
-def gather(value, what):
-    """[value of rank 0, value of rank 1, ...] on every rank; `what` it is, in words.
+def gather(value: Any, what: str) -> list:
+    """[value of rank 0, value of rank 1, ...] on every rank.
+
+    value: what can be pickled; what: it is, in words, equal on all ranks that are to be compared.
 
     Raises RankError, on every rank, where the ranks compare different things (Horovod takes them for one another), and
     HorovodInternalError where another rank has ended.
@@ -41,7 +49,7 @@ def gather(value, what):
     return [value for _, value in by_rank]
 
 
-def fingerprints(variables):
+def fingerprints(variables: "Iterable[keras.Variable]") -> list[int]:
     """A whole number for each variable, equal for equal bits: a look that is cheaper than `compare_weights`."""
     sums = []
     for variable in variables:
@@ -51,20 +59,24 @@ def fingerprints(variables):
     return sums
 
 
-def differ(values):
+def differ(values: Sequence) -> tuple[int, Any] | None:
     """(rank, its value) of the first rank that differs from rank 0, or None."""
     return next(((rank, value) for rank, value in enumerate(values) if value != values[0]), None)
 
 
-def equal(variables, by_rank, when):
-    """Raise RankError, on every rank, unless `by_rank`, the `fingerprints` of `variables` on all ranks, are equal."""
+def equal(variables: "Iterable[keras.Variable]", by_rank: Sequence[list[int]], when: str) -> None:
+    """Raise RankError, on every rank, unless all ranks have equal variables.
+
+    variables: of this rank, to name the first that differs; by_rank: the `fingerprints` of them on each rank; when: as
+    the message says it, such as "after epoch 2".
+    """
     if pair := differ(by_rank):
         both = zip(variables, pair[1], by_rank[0], strict=False)
         first = next((variable.path for variable, here, there in both if here != there), "their number")
         raise RankError(_SAYS["apart"].format(rank=pair[0], when=when, first=first))
 
 
-def own_seed(seed):
+def own_seed(seed: int) -> int:
     """This rank's own seed, made of one that all ranks share: for what each is to draw by itself, such as dropout.
 
     Rank 0 keeps the shared one, so that one process draws what it draws without Horovod.
@@ -74,8 +86,8 @@ def own_seed(seed):
     return int(np.random.SeedSequence([seed, hvd.rank()]).generate_state(1)[0]) if hvd.rank() else seed
 
 
-def place():
-    """(rank, nodes, oversubscribed) of this rank; oversubscribed if any ranks share cores, without GPUs.
+def place() -> tuple[int, int, bool]:
+    """(this rank, number of nodes, oversubscribed): the last one if any ranks share cores, without GPUs.
 
     Nodes may be simulated on one machine (its boot id tells): ranks on different ones can share cores there.
     """
@@ -100,8 +112,12 @@ def place():
     return hvd.rank(), len(by_node), crowded
 
 
-def agree(why="they would not train the same network", /, **values):
-    """Raise RankError, on every rank, unless all ranks pass equal values; `why` says what would follow otherwise."""
+def agree(why: str = "they would not train the same network", /, **values) -> None:
+    """Raise RankError, on every rank, unless all ranks pass equal values.
+
+    why: what would follow otherwise, as the message says it; values: any that can be pickled and compared, by the names
+    that the message calls them.
+    """
     by_rank = gather(values, "its settings")
     for name in dict.fromkeys(name for values in by_rank for name in values):
         value = by_rank[0].get(name)
@@ -113,7 +129,7 @@ def agree(why="they would not train the same network", /, **values):
             raise RankError(_SAYS["disagree"].format(name=name, **both, more=more, why=why))
 
 
-def check_shards(numbers, n, dropped=0):
+def check_shards(numbers: "tf.data.Dataset", n: int, dropped: int = 0) -> list[np.ndarray]:
     """Read one pass of the sample numbers of every rank; raise RankError, on every rank, if they are no fair shards.
 
     numbers: this rank's tf.data.Dataset of sample numbers, 0 to n - 1; n: samples in the data set;
@@ -127,7 +143,7 @@ def check_shards(numbers, n, dropped=0):
     return by_rank
 
 
-def shard_problem(by_rank, n, dropped=0):
+def shard_problem(by_rank: Sequence, n: int, dropped: int = 0) -> str | None:
     """What is wrong with the shards of n samples, in one sentence, or None if nothing is.
 
     by_rank: for each rank the sample numbers that it reads in an epoch. Right are shards in which no sample comes
@@ -162,7 +178,7 @@ def _some(numbers):
     return f"sample{'s' if len(numbers) > 1 else ''} {few(list(map(str, numbers)), 5)}"
 
 
-def compare_weights(model):
+def compare_weights(model: "keras.Model") -> dict[str, Any]:
     """Compare the weights of all ranks, bit by bit: {"ranks", "identical", "sha256", "different"}.
 
     identical: whether all weights of all ranks are equal; sha256: hex digest of rank 0's; different: for each rank that
@@ -182,8 +198,11 @@ def compare_weights(model):
     return {"ranks": len(by_rank), "identical": not different, "sha256": whole, "different": different}
 
 
-def same_weights(model, when="after the training"):
-    """`compare_weights`; RankError, on every rank, if weights that are trained differ between ranks."""
+def same_weights(model: "keras.Model", when: str = "after the training") -> dict[str, Any]:
+    """`compare_weights`; raises RankError, on every rank, if weights that are trained differ between ranks.
+
+    when: they were compared, as the message says it.
+    """
     result = compare_weights(model)
     for other in result["different"]:
         if other["trainable"]:

@@ -1,7 +1,10 @@
 """Files that are read, checked by a pydantic model: a mistake is one line that names the file and the key."""
 
 import tomllib
+from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
@@ -11,6 +14,7 @@ from labs.printed import an
 
 # By pydantic's types of errors.
 _SAYS = files.beside(__file__)
+Model = TypeVar("Model", bound=BaseModel)
 
 
 class Section(BaseModel):
@@ -26,7 +30,7 @@ class Section(BaseModel):
         return table
 
 
-def known(table, keys):
+def known(table: Iterable[str], keys: Iterable[str]) -> None:
     """Raise the error of the first key of `table` that is not among `keys`, with the one that was meant."""
     for key in table:
         if key not in keys:
@@ -35,23 +39,26 @@ def known(table, keys):
             raise wrong(key, f"is not known; {hint}")
 
 
-def wrong(key, says):
+def wrong(key: str, says: str) -> PydanticCustomError:
     """The error to raise in a validator of a section, for one of its keys: "is ...", "must be ..."."""
     return PydanticCustomError("key", "{says}", {"key": key, "says": says})
 
 
-def read(path, where, error):
-    """The tables of a file as a dict. Raises `error` with a line that begins with `where`."""
+def read(path: str | Path, where: object, error: type[Exception]) -> dict[str, Any]:
+    """The tables of a TOML file. Raises `error` with a line that begins with `where`, which names the file."""
     try:
         return tomllib.loads(files.read(path).decode("utf-8-sig"))  # an editor may have put a mark in front
     except (OSError, ValueError, RecursionError) as problem:
         raise error(f"{where} cannot be read: {problem}. A line is `key = value`, texts are in quotes.") from None
 
 
-def check(model, table, where, error, template=None):
-    """`table` as an instance of the pydantic model. Raises `error` with a line that begins with `where`.
+def check(
+    model: type[Model], table: dict[str, Any], where: object, error: type[Exception], template: str | None = None
+) -> Model:
+    """The tables of a file as an instance of a pydantic model.
 
-    template: the file that explains every key; it is named where one is missing.
+    where: names the file; template: the one that explains every key, which is named where one is missing.
+    Raises `error` with the first mistake, in a line that begins with `where`.
     """
     try:
         return model.model_validate(table, context={"file": where})
@@ -60,7 +67,7 @@ def check(model, table, where, error, template=None):
         raise error(f"{where}: {first_mistake(problem)}{hint}") from None
 
 
-def first_mistake(problem):
+def first_mistake(problem: ValidationError) -> str:
     """The first mistake of a pydantic ValidationError in one line: "node.gpus must be a whole number, not '4'."."""
     found = problem.errors()[0]
     given, context = _short(found["input"]), found.get("ctx", {})

@@ -20,7 +20,7 @@ SIZES = ("HOROVOD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TAS
 VARIABLE = "LABS_STACKS"  # the process that writes the stacks of its rank, and their file
 
 
-def register(stem):
+def register(stem: "str | os.PathLike[str]") -> None:
     """From now on two signals make this process write its stack into the file `stem`.rankR.stacks.
 
     The first line of the file says of the process what a reader needs. Nothing happens where the process that started
@@ -55,7 +55,7 @@ def register(stem):
         atexit.register(_end, pid, file)
 
 
-def began(pid):
+def began(pid: int) -> int | None:
     """When a process began, in ticks since the machine's start; None if there is none of this number, or a dead one.
 
     Together with the number this names one process: numbers are used again (proc(5), /proc/PID/stat).

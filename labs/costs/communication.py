@@ -1,5 +1,6 @@
 """The all-reduce of a step: how long it takes, and how much of it backward does not hide."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, log2
@@ -30,7 +31,7 @@ class Fabric:
 
 
 @lru_cache(65536)
-def all_reduce_seconds(workers, size, fabric):
+def all_reduce_seconds(workers: int, size: float, fabric: Fabric) -> float:
     """Seconds of one all-reduce of `size` bytes over K workers; 0 for one worker.
 
     two-level: a ring in each node, 2 (g - 1) (latency + size / g / bandwidth) for g workers, then one over the m nodes
@@ -61,7 +62,7 @@ def all_reduce_seconds(workers, size, fabric):
     return hops + ring_bytes(workers, size) / slow[1]
 
 
-def buckets(tensor_bytes, threshold=THRESHOLD):
+def buckets(tensor_bytes: Iterable[float], threshold: float = THRESHOLD) -> list[float]:
     """Bytes of each fused message when all gradients are ready: from the last tensor on, as backward makes them,
     tensors go together while they fit into `threshold` bytes; a larger one goes alone. threshold 0: no fusion.
 

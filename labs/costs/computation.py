@@ -57,7 +57,8 @@ class Roofline:
 
 
 def roofline(facts, device, precision="float32"):
-    """The Roofline of a network (labs.models.counts) on a device, {name: Parameter} as `Machine.computes` gives it."""
+    """The Roofline of a network (labs.models.counts.Facts) on a device, which is {name: Parameter} as
+    `Machine.computes` gives it."""
     correction = {"correction": Parameter(1.0, "", source="none: no measurement of this network is used")}
     activations = facts.activation_bytes * BYTES.get(precision, 4) / 4
     return Roofline(facts.multiply_adds, activations, facts.tensors, device | correction)

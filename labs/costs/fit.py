@@ -1,5 +1,6 @@
 """The model's parameters from runs: computation from one worker, communication from several or from a benchmark."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import exp, hypot, log, sqrt
 from statistics import fmean, stdev
@@ -9,6 +10,7 @@ from labs.costs.communication import BACKWARD, CYCLE, OVERLAP, THRESHOLD, Fabric
 from labs.costs.computation import FittedLine, values
 from labs.costs.least_squares import line, relative_error, through_origin
 from labs.costs.notes import note
+from labs.costs.observe import Observation
 from labs.costs.parameter import CostError, Parameter
 from labs.costs.stragglers import slowest
 from labs.models import counts
@@ -29,7 +31,7 @@ class FittedNetwork:
     most that this network ran on; input: seconds in which a node's host makes an image ready, or None."""
 
     model: str
-    facts: object
+    facts: counts.Facts
     line: FittedLine
     fixed: Parameter | None
     exposed: Parameter | None
@@ -69,11 +71,11 @@ class Fit:
         ratio = facts.multiply_adds / near.facts.multiply_adds
         how = note("scaled", name=name, size=facts.image_size, ratio=ratio, near=near.model, reach=OTHER)
         ends = ratio / (1 + OTHER), ratio * (1 + OTHER)
-        scaled = [
+        level, slope = (
             Parameter(p.value * ratio, p.unit, (p.value * ends[0], p.value * ends[1]), how)
             for p in (near.line.level, near.line.slope)
-        ]
-        line, notes = FittedLine(*scaled, near.line.centre), (how, *near.notes)
+        )
+        line, notes = FittedLine(level, slope, near.line.centre), (how, *near.notes)
         given = {"model": name, "facts": facts, "image_size": facts.image_size}
         fed = near.input if near.image_size == facts.image_size else None
         return replace(near, **given, line=line, fixed=None, exposed=None, notes=notes, workers=1, input=fed)
@@ -97,12 +99,20 @@ class Fit:
         return {name: parameter for name, parameter in found.items() if parameter}
 
 
-def fit(observations: list, facts_of=None, benchmark: dict | None = None) -> Fit:
-    """Fit of runs (labs.costs.observe.Observation) of one kind of hardware.
+def fit(
+    observations: Iterable[Observation],
+    facts_of: Callable[[str, int, int], counts.Facts] | None = None,
+    benchmark: dict | None = None,
+) -> Fit:
+    """The model's parameters, fitted to runs on one kind of hardware.
 
-    facts_of(model, image_size, classes): default labs.models.counts.of. benchmark: the result of
-    labs.measure.allreduce.measure. Each network needs a run on one worker. What a single run tells has the spread of
-    recorded runs (CHOSEN.repeat_spread) in its intervals. Raises CostError.
+    observations: the runs, as labs.costs.observe reads them; each network needs one on one worker
+    facts_of: gives what a network needs, of its name, the pixels per side of its images and its number of classes
+        (default: labs.models.counts.of)
+    benchmark: latency and bandwidth of the links, as labs.measure.allreduce.measure returns them
+
+    What a single run tells has the spread of recorded runs (CHOSEN.repeat_spread) in its intervals. Raises CostError
+    for runs that cannot be fitted: none, of different hardware, all on shared cores, without one on one worker.
     """
     observations = list(observations)
     hardware = {o.hardware for o in observations if o.hardware}
@@ -150,10 +160,10 @@ def _network(model, size, precision, runs, facts_of, spread, fed):
             f"{model} has no run on one worker: computation and communication cannot be told apart. "
             "Run it with one worker, too."
         )
-    samples = [(o.local_batch, seconds) for o in alone for seconds in o.seconds]
+    batches, times = zip(*((o.local_batch, seconds) for o in alone for seconds in o.seconds), strict=True)
     errors = [relative_error(o.seconds, o.spread, o.steps) for o in alone]
     single = None if None in errors else max(errors)
-    found, fixed, notes = line(*zip(*samples, strict=True), max(o.resolution for o in alone), single)
+    found, fixed, notes = line(batches, times, max(o.resolution for o in alone), single)
     facts = facts_of(model, size or 224, alone[0].classes)
     if size is None:
         notes.append(note("no_image_size", model=model))

@@ -40,7 +40,8 @@ def line(batches, seconds, resolution=0.0, spread=None):
     if level < slope * centre:
         notes.append(note("below_zero"))
         slope, error = through_origin(x, y, weights)
-        free, level, errors = len(y) - 1, slope * centre, (error * centre, error)
+        free, level, error = len(y) - 1, slope * centre, error or 0.0
+        errors = error * centre, error
     else:
         residuals = (y - level - slope * (x - centre)) / y
         variance = residuals @ residuals / free if free else 0.0
@@ -49,9 +50,8 @@ def line(batches, seconds, resolution=0.0, spread=None):
         notes.append(note("no_interval"))
         reach = None
     else:
-        t, least = intervals.t_quantile(free) if free else 0.0, 0.0
-        if spread:
-            least = intervals.t_quantile(CHOSEN.repeat_degrees) * spread
+        t = intervals.t_quantile(free) if free else 0.0
+        least = intervals.t_quantile(CHOSEN.repeat_degrees) * (spread or 0.0)
         reach = [max(t * error, least / math.sqrt(w)) for error, w in zip(errors, (total, square), strict=True)]
         reach = reach[0] + resolution / 2, reach[1] + resolution / (max(batches) - min(batches))
     return *_line(float(level), float(slope), float(centre), reach), notes

@@ -192,7 +192,7 @@ class Machine(Section):
         """{name: Precision} of the device."""
         return {name: found for name in PRECISIONS if (found := getattr(self.device, name))}
 
-    def computes(self, precision):
+    def computes(self, precision: str) -> dict[str, Parameter]:
         """{name: Parameter} of a device in this precision. Raises MachineError: the file does not have it."""
         if precision not in self.precisions:
             raise MachineError(
@@ -217,13 +217,17 @@ class Machine(Section):
         return [f"not in the machine's file, so the kit's usual values: {', '.join(left)}"] if left else []
 
 
-def names():
+def names() -> list[str]:
     """Machines that come with the kit, as the names of their files."""
     return sorted(path.stem for path in HERE.glob("*.toml") if path.stem != "template")
 
 
 def load_machine(machine: str | Path) -> Machine:
-    """The Machine of a file, by path, or by the name of one that comes with the kit. Raises MachineError."""
+    """The Machine that a file describes.
+
+    machine: path of a file (.toml), or the name of one that comes with the kit, such as "cte-power"
+    Raises MachineError: no such file, or one that cannot be used.
+    """
     path = Path(machine)
     if not path.suffix and not path.is_file() and (HERE / f"{path.name}.toml").is_file():
         path = HERE / f"{path.name}.toml"
@@ -254,10 +258,10 @@ def _number(given, unit, least, most):
     """A number in `unit`, from a number or from a text with its unit. Raises ValueError: "is ...: it must be ..."."""
     found = given
     if isinstance(given, str):
-        match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(\S*)\s*", given)
         try:
-            found = float(match[1]) * scale(match[2], unit)
-        except (TypeError, ValueError, KeyError):
+            ((amount, named),) = re.findall(r"^\s*([0-9.eE+-]+)\s*(\S*)\s*$", given)
+            found = float(amount) * scale(named, unit)
+        except (ValueError, KeyError):
             raise ValueError(f"is {given!r}: it must be a number with a unit of {unit or 'nothing'}") from None
     if isinstance(found, bool) or not isinstance(found, int | float) or not least <= found <= most:
         kind, example = unit or "a number", 'A text may name the unit, as "25 Gbit/s"'
@@ -265,7 +269,7 @@ def _number(given, unit, least, most):
     return float(found)
 
 
-def scale(text, unit):
+def scale(text: str, unit: str) -> float:
     """Factor from a unit as text ("GB/s", "Gbit/s", "us", "TFLOP/s") to `unit`. Raises KeyError or ValueError."""
     if not text:
         return 1

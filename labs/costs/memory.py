@@ -3,14 +3,17 @@
 from labs.costs.communication import THRESHOLD
 from labs.costs.computation import BYTES
 from labs.costs.parameter import Parameter
+from labs.models.counts import Facts
 from labs.simulate.given import number, whole
 
 USABLE = 0.92  # of a device's memory; the rest is the runtime's own
 KEPT = (0.75, 1.0, 1.33)  # activations that a step really holds / those that are counted: low, central, high
 
 
-def largest_batch(facts, memory, precision="float32", slots=1, workers=1):
-    """Largest number of images per worker, as a Parameter with its interval; the value is 0 where nothing fits.
+def largest_batch(
+    facts: Facts, memory: float, precision: str = "float32", slots: int = 1, workers: int = 1
+) -> Parameter:
+    """Largest number of images per worker in `memory` bytes, with its interval; the value is 0 where nothing fits.
 
     memory >= 4 bytes x (parameters + trainable x (1 + slots)) + fusion buffer + batch x activations, with activations
     in `precision`, all else in float32 (mixed precision keeps float32 weights: P. Micikevicius and others, ICLR 2018).

@@ -5,6 +5,6 @@ from labs import files
 _TEXTS = files.beside(__file__)
 
 
-def note(name, /, **gaps):
+def note(name: str, /, **gaps) -> str:
     """The note of this name, with the {gaps} of its sentence filled."""
     return _TEXTS[name].format(**gaps)

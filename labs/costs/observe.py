@@ -1,15 +1,13 @@
 """Runs as the fit sees them: seconds of a step in each repeat, and how much single steps differ."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, isfinite
-from pathlib import Path
 from statistics import fmean, pstdev
 
 from labs.costs.parameter import CostError
-from labs.errors import LabsError
-from labs.files import later
-from labs.results import log
-from labs.results.run import load_record
+from labs.results import collect
+from labs.results.run import Run
 
 CLASSES = {"digits": 10, "cifar10": 10}  # of a data set; others: 1000
 
@@ -43,57 +41,45 @@ class Observation:
         return self.local_batch * ceil(self.workers / self.nodes)
 
 
-def observations_of(paths, **known):
+def observations_of(paths: Iterable, **known) -> tuple[list[Observation], list[str]]:
     """(Observations, notes on what was left out) of records (.json), logs, and folders of them.
 
-    known: what they do not say, as image_size. A log whose record lies beside it is not read. Raises CostError where
-    nothing can be read.
+    paths: as of labs.results.collect.rows; known: what they do not say, as image_size. Raises MetricsError for what is
+    not there or of no known type, CostError where nothing can be read.
     """
-    files = []
-    for path in map(Path, paths):
-        if not path.exists():
-            raise CostError(f"{path}: no such file or folder. Give the folder in which your runs left records.")
-        try:
-            inside = sorted(path.iterdir()) if path.is_dir() else [path]
-        except OSError as problem:
-            raise CostError(f"{path} cannot be read: {problem.strerror}.") from None
-        files += [file for file in inside if file.suffix in (".json", ".out", ".output", ".log")]
-    found, skipped, stems = [], [], {file.with_suffix("") for file in files}
-    for file in files:
-        replaced = any(file.with_name(name) in stems for name in later(file.stem))
-        try:
-            if file.suffix == ".json":
-                run = load_record(file)
-                if not (replaced and run.name != file.stem):
-                    found.append(observe(run, **known))
-            elif replaced:
-                continue
-            elif not file.with_suffix(".json").exists():
-                found += [observe(run, **known) for run in log.read(file)]
-        except LabsError as problem:
-            skipped.append(f"left out: {str(problem).splitlines()[0]}")
+    found, problems = [], []
+    for runs, problem in collect.read(paths):
+        if problem:
+            problems.append(problem)
+            continue
+        for run in runs:
+            try:
+                found.append(observe(run, **known))
+            except CostError as too_little:
+                problems.append(too_little)
+    left_out = [f"left out: {str(problem).splitlines()[0]}" for problem in problems]
     if not found:
-        raise CostError("; ".join(skipped) or f"No records or logs in {', '.join(map(str, paths))}.")
-    return found, skipped
+        raise CostError("; ".join(left_out))
+    return found, left_out
 
 
-def observe(run, **known):
-    """Observation of a labs.results.run.Run. known: what the run does not say, as model, image_size.
-    Raises CostError with what is missing."""
+def observe(run: Run, **known) -> Observation:
+    """The Observation of a run. known: what the run does not say, as model, image_size. Raises CostError with what is
+    missing."""
     has = run.configuration
     model, image_size = run.model or known.get("model"), has.image_size or known.get("image_size")
-    workers, local_batch = run.workers, has.local_batch
+    workers, local_batch, steps = run.workers, has.local_batch, run.steps
     if not local_batch and has.global_batch and workers:
         local_batch = has.global_batch / workers
-    needed = {"network": model, "number of workers": workers, "batch": local_batch, "number of steps": run.steps}
-    for what, value in needed.items():
-        if not value:
-            raise CostError(
-                f"{run.source}, run {run.index}: the {what} is not known, so its steps say nothing. Give "
-                "the run record (.json) beside the log, or leave this file out."
-            )
+    if not (model and workers and local_batch and steps):
+        needed = {"network": model, "number of workers": workers, "batch": local_batch, "number of steps": steps}
+        unknown = next(what for what, value in needed.items() if not value)
+        raise CostError(
+            f"{run.source}, run {run.index}: the {unknown} is not known, so its steps say nothing. Give "
+            "the run record (.json) beside the log, or leave this file out."
+        )
     times, resolution = run.steady_times()
-    seconds = tuple(time / run.steps for time in times)
+    seconds = tuple(time / steps for time in times)
     if not seconds or not all(isfinite(value) and value > 0 for value in seconds):
         raise CostError(
             f"{run.source}, run {run.index}: no epoch is left after the first one, which is warm-up. "
@@ -104,19 +90,19 @@ def observe(run, **known):
         workers=workers,
         local_batch=local_batch,
         seconds=seconds,
-        resolution=resolution / run.steps,
+        resolution=resolution / steps,
         spread=_spread(run),
-        steps=run.steps,
+        steps=steps,
         image_size=image_size,
         precision=has.precision or known.get("precision"),
         hardware=run.hardware,
-        classes=CLASSES.get(has.dataset, 1000),
+        classes=CLASSES.get(has.dataset or "", 1000),
         oversubscribed=bool(run.oversubscribed),
         nodes=has.nodes or 1,
     )
 
 
-def input_seconds(breakdown):
+def input_seconds(breakdown: dict) -> tuple[float, ...]:
     """Seconds in which a node's host makes an image ready, in each round of a result of labs.measure.breakdown.
 
     There all ranks, of one node, read a batch each at the same time. Raises CostError: no batch was read.

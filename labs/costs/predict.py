@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, replace
 
 from labs.costs.anchor import anchored
 from labs.costs.chosen import CHOSEN
-from labs.costs.fit import ANY
-from labs.costs.machine import MachineError
+from labs.costs.fit import ANY, Fit
+from labs.costs.machine import Machine, MachineError
 from labs.costs.memory import largest_batch
 from labs.costs.model import Breakdown, Model
 from labs.costs.notes import note
@@ -147,32 +147,62 @@ def with_intervals(model, workers, local_batch, accumulation=1, images=None):
 
 
 def predict_from_machine(
-    model: str, facts, machine, workers, local_batch, *, precision="float32", image_size=224, rate=None, **asked
+    model: str,
+    facts: counts.Facts,
+    machine: Machine,
+    workers: int,
+    local_batch: float,
+    *,
+    precision: str = "float32",
+    image_size: int = 224,
+    rate: float | None = None,
+    **asked,
 ) -> Prediction:
     """Prediction of a training of network `model`, from its facts and a machine's data alone: nothing is trained.
 
-    facts: of labs.models.counts, for this image size; machine: Machine; local_batch: images per worker and pass;
-    rate: images/s of one worker, where you know it; asked: see Asked.
+    model: its name, as in keras.applications
+    facts: what it needs for this image size, as labs.models.counts.of gives it
+    machine: as `load_machine` gives it
+    workers: how many train together; local_batch: images per worker and pass
+    precision: in which the workers compute, one that the machine's file describes
+    image_size: pixels per side
+    rate: images/s of one worker at this batch, where you know it
+    asked: what else is asked for, by the names of the fields of Asked
+
     Raises MachineError, CostError, SimulationError for what cannot be predicted.
     """
     workers = whole("workers", workers)
     line, notes = anchored(model, facts, machine, precision, local_batch, image_size, counts.of, rate)
     about = {"machine": machine.name, "precision": precision, "image_size": image_size}
-    notes, ask = [*notes, *machine.notes], (workers, local_batch)
+    notes = [*notes, *machine.notes]
     parameters = machine.parameters | {"unmodelled": CHOSEN.unmodelled(workers)}
     if workers > CHOSEN.model_workers:
         notes.append(note("compared", most=CHOSEN.model_workers))
-    return _predicted(model, line, facts, machine, parameters, ask, notes, about, Asked(**asked))
+    return _predicted(model, line, facts, machine, parameters, workers, local_batch, notes, about, Asked(**asked))
 
 
-def predict_from_fit(fitted, model: str, workers, local_batch, *, facts=None, machine=None, **asked) -> Prediction:
-    """Prediction from a Fit (labs.costs.fit): a key of it or the name of a network.
+def predict_from_fit(
+    fitted: Fit,
+    model: str,
+    workers: int,
+    local_batch: float,
+    *,
+    facts: counts.Facts | None = None,
+    machine: Machine | None = None,
+    **asked,
+) -> Prediction:
+    """Prediction of a training from what was fitted to runs.
 
-    facts: needed for a network that was not fitted; its computation is then that of the closest fitted one, times the
-    ratio of multiply-adds. machine: its nodes and network instead of the fitted communication; the computation stays
-    that of the fitted hardware, the host's input that of the machine. asked: see Asked. Says in notes where it
-    leaves what was fitted; there intervals are wider, by one model error for each doubling of the workers. Raises as
-    `predict_from_machine`.
+    fitted: as `fit` gives it; model: one of its keys, or the name of a network
+    workers: how many train together; local_batch: images per worker and pass
+    facts: needed for a network that was not fitted (labs.models.counts.of); its computation is then that of the closest
+        fitted one, times the ratio of multiply-adds
+    machine: its nodes and network instead of the fitted communication; the computation stays that of the fitted
+        hardware, the host's input that of the machine
+    asked: what else is asked for, by the names of the fields of Asked
+
+    Says in notes where it leaves what was fitted; there intervals are wider, by one model error for each doubling of
+    the workers. Raises as `predict_from_machine`.
     """
     workers, local_batch = whole("workers", workers), number("local_batch", local_batch, above=True)
     network = fitted.network(model, facts)
@@ -187,14 +217,14 @@ def predict_from_fit(fitted, model: str, workers, local_batch, *, facts=None, ma
         "precision": network.precision,
         "image_size": network.image_size,
     }
-    facts, ask = facts or network.facts, (workers, local_batch)
-    return _predicted(network.model, network.line, facts, machine, parameters, ask, notes, about, Asked(**asked))
+    name, line, facts = network.model, network.line, facts or network.facts
+    return _predicted(name, line, facts, machine, parameters, workers, local_batch, notes, about, Asked(**asked))
 
 
-def _predicted(name, line, facts, machine, parameters, ask, notes, about, asked):
-    """The Prediction. line: of the computation; ask: workers, local batch; machine: of which nodes and memory are
-    taken, None: all workers in one node, memory unknown."""
-    (workers, local_batch), passes, memory = ask, whole("accumulation", asked.accumulation), None
+def _predicted(name, line, facts, machine, parameters, workers, local_batch, notes, about, asked):
+    """The Prediction. line: of the computation; machine: of which nodes and memory are taken, None: all workers in one
+    node, memory unknown."""
+    passes, memory = whole("accumulation", asked.accumulation), None
     if machine and workers > machine.devices and not machine.network:
         raise MachineError(
             f"{machine.name} describes no network, and the most workers on one of its nodes are {machine.devices}, so "
@@ -221,15 +251,16 @@ def _predicted(name, line, facts, machine, parameters, ask, notes, about, asked)
         notes.append(note("bracket", share=parameters["overlap"].value))
     told, assumed = _told_of_input(cost, workers, local_batch, passes)
     notes.insert(0, assumed)
-    if memory and memory.interval[0] < local_batch:
+    if memory and memory.interval and memory.interval[0] < local_batch:
         how = "does not fit" if local_batch > memory.interval[1] else "may not fit"
         notes.append(note("memory", local_batch=local_batch, how=how, images=memory.value))
-    quantities = with_intervals(cost, *ask, passes, asked.images) | {"largest_batch": memory}
+    quantities = with_intervals(cost, workers, local_batch, passes, asked.images) | {"largest_batch": memory}
+    breakdown = cost.breakdown(workers, local_batch, passes)
     notes, about = tuple(dict.fromkeys(filter(None, notes))), about | {"accumulation": passes, "input": told}
     if asked.images is not None:
         steps = _steps(asked.images, workers * local_batch * passes)
         about |= {"steps_per_epoch": steps, "images_per_epoch": steps * workers * local_batch * passes}
-    return Prediction(name, *ask, quantities, cost.breakdown(*ask, passes), cost.all_parameters, notes, about)
+    return Prediction(name, workers, local_batch, quantities, breakdown, cost.all_parameters, notes, about)
 
 
 def _told_of_input(cost, workers, local_batch, passes):

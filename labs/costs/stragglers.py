@@ -6,7 +6,7 @@ from labs.simulate.given import number, whole
 
 
 @lru_cache(4096)
-def slowest(workers, spread):
+def slowest(workers: int, spread: float) -> float:
     """Expected time of the slowest of K workers / mean time of a worker, >= 1; 1 for one worker.
 
     The workers' times are independent gamma variables with the relative standard deviation `spread` (as in

@@ -6,15 +6,23 @@ the model, on the worker.
 
 import importlib.util
 import itertools
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labs import compat
 from labs.data.dataset import DataError, Dataset, whole
 
+if TYPE_CHECKING:
+    import keras
+    import tensorflow as tf
+
 
 def check_batch(n_images: int, global_batch: int, workers: int = 1) -> None:
-    """Raise DataError unless batches divide into equal shares, one for each worker, and the images fill one."""
+    """Raise DataError unless batches divide into equal shares, one for each worker, and the images fill one.
+
+    n_images: of the data set; global_batch: images per step, of all workers together.
+    """
     batch, workers = whole("global_batch", global_batch), whole("workers", workers)
     local, rest = divmod(batch, workers)
     if batch < workers:
@@ -28,14 +36,17 @@ def check_batch(n_images: int, global_batch: int, workers: int = 1) -> None:
         raise DataError(f"global_batch {batch} is more than the {n_images} images: no step. Use a smaller batch.")
 
 
-def order(dataset: Dataset, global_batch: int, *, seed: int = 0, first: int = 0):
+def order(dataset: Dataset, global_batch: int, *, seed: int = 0, first: int = 0) -> "tf.data.Dataset":
     """A tf.data.Dataset of sample numbers (int64 scalars, 0 to N-1); one pass is one epoch.
 
     Pass k = 0, 1, ... has the order numpy.random.default_rng([seed, k]).permutation(N): a new one in each epoch, and
     the same in every process with this seed, whatever the global seeds are. The numbers after the last full global
     batch are left out of this epoch. So `.shard(K, r)` of it gives the K workers disjoint and equal shares.
-    first: the k of the first pass. A training that goes on where another one ended gives the epochs that are done.
-    Raises DataError.
+
+    global_batch: images per step, of all workers together
+    first: the k of the first pass; a training that goes on where another one ended gives the epochs that are done
+
+    Raises DataError for a batch without a full step, and for a seed or a first pass below 0.
     """
     import tensorflow as tf
 
@@ -52,11 +63,14 @@ def order(dataset: Dataset, global_batch: int, *, seed: int = 0, first: int = 0)
     return flat.with_options(_options())
 
 
-def batches(dataset: Dataset, numbers, batch: int):
+def batches(dataset: Dataset, numbers: "tf.data.Dataset", batch: int) -> "tf.data.Dataset":
     """A tf.data.Dataset of (images uint8 (B, H, W, 3), labels int64 (B,)): the samples with these numbers, in order.
 
-    numbers: tf.data.Dataset of sample numbers, such as `order(...)` or a shard of it; batch: B, images per step of
-    this process. A last, smaller batch stays; `order` makes none if B times the processes is its global batch.
+    numbers: of samples, such as `order(...)` or a shard of it
+    batch: B, images per step of this process
+
+    A last, smaller batch stays; `order` makes none if B times the processes is its global batch. Raises DataError for a
+    batch below 1.
     """
     import tensorflow as tf
 
@@ -77,10 +91,14 @@ def _options():
     return options
 
 
-def pipeline(dataset: Dataset, global_batch: int, *, workers: int = 1, seed: int = 0):
+def pipeline(
+    dataset: Dataset, global_batch: int, *, workers: int = 1, seed: int = 0
+) -> "tf.data.Dataset | keras.utils.PyDataset":
     """The batches of one process that feeds all `workers`: `batches` of `order` (see there), one pass is one epoch.
 
-    The images are the same whatever `workers` is, which is only checked. Raises DataError: see `check_batch`.
+    global_batch: images per step, of all workers together; seed: of the order. The images are the same whatever
+    `workers` is, which is only checked. Without TensorFlow (Keras on JAX) a PyDataset gives the same batches in the
+    same order, for `fit(..., shuffle=False)`. Raises DataError: see `check_batch`.
     """
     check_batch(len(dataset.labels), global_batch, workers)
     if not importlib.util.find_spec("tensorflow"):  # Keras on JAX

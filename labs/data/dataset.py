@@ -21,7 +21,7 @@ class Dataset:
     classes: list[str]
 
 
-def whole(what, value, least=1):
+def whole(what: str, value: object, least: int = 1) -> int:
     """`value` as an int; True, 64.0 and "64" are refused: they are mistakes more often than sizes."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
         raise DataError(f"{what} is {value!r}, which counts nothing. Give a whole number, {least} or more.")

@@ -37,7 +37,10 @@ def load(name: str = "digits", *, images: int | None = None, seed: int = 0, spli
 
 
 def balanced(labels: np.ndarray, n: int, seed: int = 0) -> np.ndarray:
-    """Sorted indices (n,) of a random subset with equal counts per class, as far as the classes allow."""
+    """Sorted indices (n,) of a random subset with equal counts per class, as far as the classes allow.
+
+    labels: int (N,), the class of each sample; n: how many are kept; seed: of the choice. Raises DataError for n > N.
+    """
     if n > len(labels):
         raise DataError(f"images={n} is more than the {len(labels)} there are: no subset. Ask for fewer.")
     order = np.random.default_rng(seed).permutation(len(labels))
@@ -89,7 +92,7 @@ def _folder(root, images, seed):
         try:
             with Image.open(files[i]) as picture:
                 upright = ImageOps.exif_transpose(picture).convert("RGB")
-                pixels[row] = upright.resize((64, 64), Image.Resampling.BILINEAR)
+                pixels[row] = np.asarray(upright.resize((64, 64), Image.Resampling.BILINEAR))
         except Exception as error:  # Pillow raises many kinds of errors for what is not an image
             raise DataError(f"{files[i]} is no readable image ({error!r}). Replace or remove it.") from error
     return Dataset(f"folder:{root}", pixels, labels[chosen], [p.name for p in folders])

@@ -5,15 +5,20 @@ Written from a Dataset of labs.data, small enough for a notebook. TensorFlow is 
 
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from labs.data.dataset import Dataset
 from labs.errors import UseError
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 
 class FormatError(UseError):
     """Files that cannot be written or read as asked; the text says why and what to do."""
 
 
-def write_folder(dataset, folder):
+def write_folder(dataset: Dataset, folder: str | Path) -> list[str]:
     """Write every image as folder/CLASS/NUMBER.png (NUMBER: the sample's, with 5 digits); return the paths, sorted.
 
     PNGs of an earlier call that are not written again are removed. Raises FormatError if the folder cannot be written.
@@ -34,7 +39,7 @@ def write_folder(dataset, folder):
     return sorted(map(str, written))
 
 
-def write_tfrecords(dataset, folder, files=4):
+def write_tfrecords(dataset: Dataset, folder: str | Path, files: int = 4) -> list[str]:
     """Write the samples in their order into `files` TFRecord files, as equal as possible; return the paths, in order.
 
     A record is a tf.train.Example with `image` (PNG), `label` and `number` (of the sample). Raises FormatError for more
@@ -83,7 +88,7 @@ class Reads:
         self._lock = threading.Lock()  # tf.data calls from several threads
         self.reset()
 
-    def reset(self):
+    def reset(self) -> None:
         """Start again at nothing."""
         self.opened, self.read, self.decoded = [], 0, 0
 
@@ -101,26 +106,26 @@ class Reads:
     def _opened(self, path):
         return self._counted(path, "opened", lambda path: [path.decode()])
 
-    def file(self, path):
+    def file(self, path: "tf.Tensor") -> "tf.Tensor":
         """tf.io.read_file: the bytes of one file (string scalar)."""
         import tensorflow as tf
 
         return self._counted(tf.io.read_file(self._opened(path)), "read", len)
 
-    def image(self, data):
+    def image(self, data: "tf.Tensor") -> "tf.Tensor":
         """tf.io.decode_png: bytes (string scalar) to an image, uint8 (H, W, 3)."""
         import tensorflow as tf
 
         return self._counted(tf.io.decode_png(data, channels=3), "decoded", lambda image: 1)
 
-    def records(self, files):
+    def records(self, files: "tf.data.Dataset") -> "tf.data.Dataset":
         """tf.data.TFRecordDataset: the records (string scalars) of a tf.data.Dataset of paths, file after file."""
         import tensorflow as tf
 
         named = files.map(self._opened)
         return named.flat_map(tf.data.TFRecordDataset).map(lambda data: self._counted(data, "read", len))
 
-    def example(self, record):
+    def example(self, record: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor, tf.Tensor]":
         """One record (string scalar) to (image uint8 (H, W, 3), label int64, number int64)."""
         import tensorflow as tf
 

@@ -4,9 +4,11 @@ NumPy only, so that thousands of shares are counted while a slider moves. What t
 `.shard`, these functions do with arrays of sample numbers.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from labs.errors import UseError
 
@@ -34,12 +36,12 @@ class Coverage:
     foreign: np.ndarray
 
     @property
-    def right(self):
+    def right(self) -> bool:
         """True if every sample was read exactly once."""
         return not (len(self.unseen) or len(self.repeated) or len(self.foreign))
 
 
-def shares(n, workers, order, *, seed=0, epoch=0):
+def shares(n: int, workers: int, order: str, *, seed: int = 0, epoch: int = 0) -> list[np.ndarray]:
     """What each worker reads in one epoch: a list of `workers` arrays of sample numbers out of 0 to n-1.
 
     order: one of ORDERS. "block" gives each worker a run of neighbours, as files do that hold a data set in its
@@ -62,7 +64,7 @@ def shares(n, workers, order, *, seed=0, epoch=0):
     return [own[worker].permutation(part) for worker, part in enumerate(parts)] if ", shuffle" in order else parts
 
 
-def coverage(reads, n):
+def coverage(reads: Sequence[ArrayLike], n: int) -> Coverage:
     """Coverage of the samples 0 to n-1 by `reads`: one list of sample numbers for each worker."""
     every = np.concatenate([np.asarray(read, np.int64).ravel() for read in reads]) if len(reads) else np.array([], int)
     numbers, counts = np.unique(every, return_counts=True)
@@ -70,7 +72,7 @@ def coverage(reads, n):
     return Coverage(numbers[inside], np.setdiff1d(np.arange(n), numbers), numbers[counts > 1], numbers[~inside])
 
 
-def expected_unseen(workers):
+def expected_unseen(workers: float) -> float:
     """Share of samples that nobody reads in an epoch if K workers shuffle with seeds of their own, then shard.
 
     Each worker keeps the places r, r+K, ... of its own random order: 1/K of them. So it leaves out a given sample with
@@ -80,39 +82,40 @@ def expected_unseen(workers):
     return (1 - 1 / workers) ** workers
 
 
-def class_counts(shares, labels, local_batch, classes):
+def class_counts(shares: Sequence[ArrayLike], labels: ArrayLike, local_batch: int, classes: int) -> np.ndarray:
     """Samples of each class in each batch of each worker: int array (workers, batches, classes).
 
     shares: list of arrays of sample numbers; labels: (N,) class of each sample; local_batch: samples per step and
     worker. A last, smaller batch counts; a worker with fewer batches than another has zeros there.
     """
     labels = np.asarray(labels)
+    shares = [np.asarray(share, np.int64) for share in shares]
     most = max((-(-len(share) // local_batch) for share in shares), default=0)
     counts = np.zeros((len(shares), most, classes), np.int64)
     for worker, share in enumerate(shares):
-        rows = labels[np.asarray(share, np.int64)]
+        rows = labels[share]
         np.add.at(counts[worker], (np.arange(len(rows)) // local_batch, rows), 1)
     return counts
 
 
-def distance(counts, labels):
+def distance(counts: ArrayLike, labels: ArrayLike) -> np.ndarray:
     """How far the class mix of `counts` (..., classes) is from that of all labels: 0 equal, towards 1 one class only.
 
     The total variation distance, half the sum of |p - q| over the classes: the share of the samples that would
     have to be exchanged for others. Where there are no samples it is not a number.
     """
     counts = np.asarray(counts, float)
-    whole = np.bincount(np.asarray(labels), minlength=counts.shape[-1]) / len(labels)
+    every = np.bincount(np.asarray(labels), minlength=counts.shape[-1])
     with np.errstate(invalid="ignore"):
-        return np.abs(counts / counts.sum(-1, keepdims=True) - whole).sum(-1) / 2
+        return np.abs(counts / counts.sum(-1, keepdims=True) - every / every.sum()).sum(-1) / 2
 
 
-def some(numbers, show=4):
+def some(numbers: Sequence[int] | np.ndarray, show: int = 4) -> str:
     """The first few of some sample numbers, as text: "3, 5, 8, 13, ..."."""
     return ", ".join(map(str, numbers[:show])) + (", ..." if len(numbers) > show else "")
 
 
-def sentence(found, n):
+def sentence(found: Coverage, n: int) -> str:
     """What a Coverage says, in one sentence with some of the sample numbers."""
     if found.right:
         return f"All {n} samples are read, each once."

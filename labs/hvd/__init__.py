@@ -27,7 +27,7 @@ from labs.hvd.collectives import *  # noqa: F403
 from labs.hvd.optimizer import DistributedOptimizer, HorovodError  # noqa: F401
 
 
-def init():
+def init() -> None:
     """Start Horovod in this process: from now on `rank()` and `size()` are known. All processes must call it.
 
     Raises HorovodError if a launcher started several processes but Horovod sees one alone in each.

@@ -3,6 +3,7 @@
 import contextlib
 import math
 import threading
+from typing import Any
 
 import keras
 import numpy as np
@@ -20,11 +21,13 @@ class _Callback(keras.callbacks.Callback):
     """What both callbacks share: those of one `fit` find each other, and know how much this rank has measured.
 
     measured: {name of a metric in the logs: the weight of this rank's value in a mean over the ranks} of an epoch; for
-    "loss" and "val_loss" that is the number of samples.
+    "loss" and "val_loss" that is the number of samples. trains: an epoch has begun, and its training is not over.
     """
 
-    begun = False
-    measured, test_steps = {}, 0
+    model: keras.Model  # set by Keras before it calls any of these
+    params: dict[str, Any]
+    begun, trains, test_steps = False, False, 0
+    measured: dict[str, float] = {}
 
     def set_params(self, params):
         # Keras gives all callbacks of a `fit` the same dict, before the first of them begins.
@@ -38,7 +41,7 @@ class _Callback(keras.callbacks.Callback):
             check(self.model, self.params)
 
     def on_epoch_begin(self, epoch, logs=None):
-        self.measured, self.test_steps = None, 0
+        self.trains, self.test_steps = True, 0
 
     def on_test_begin(self, logs=None):
         self._end_of_training()
@@ -53,8 +56,8 @@ class _Callback(keras.callbacks.Callback):
         self._end_of_training()
 
     def _end_of_training(self):
-        if self.measured is None:  # Keras' metrics are those of the training, and not yet of the validation
-            self.measured = _measured(self.model)
+        if self.trains:  # Keras' metrics are those of the training, and not yet of the validation
+            self.measured, self.trains = _measured(self.model), False
 
 
 class BroadcastGlobalVariablesCallback(_Callback):
@@ -67,7 +70,7 @@ class BroadcastGlobalVariablesCallback(_Callback):
     take different numbers of steps, train on unlike batches, at unlike rates, or that train different networks.
     """
 
-    def __init__(self, root_rank=0):
+    def __init__(self, root_rank: int = 0):
         super().__init__()
         if not 0 <= root_rank < horovod.size():
             raise HorovodError(f"There is no rank {root_rank} for weights: give one from 0 to {horovod.size() - 1}.")
@@ -75,7 +78,7 @@ class BroadcastGlobalVariablesCallback(_Callback):
 
     def on_train_begin(self, logs=None):
         super().on_train_begin()
-        self._epoch = self._first_batch = None
+        self._epoch, self._first_batch = 0, None
         fit_callbacks().append(keras.callbacks.LambdaCallback(on_train_end=self._after_all))
         own = [optimizer for _, optimizer in optimizers(self.model)]
         if len(own) == 1 and not own[0].built:  # of several, each knows itself what it trains
@@ -90,7 +93,7 @@ class BroadcastGlobalVariablesCallback(_Callback):
     def on_epoch_begin(self, epoch, logs=None):
         self._before = self._left()
         super().on_epoch_begin(epoch)
-        self._epoch, self._calls, self._done = epoch, 0, 0
+        self._epoch, self._calls, self._done = epoch + 1, 0, 0
 
     def on_train_batch_begin(self, batch, logs=None):
         self._calls += 1
@@ -98,7 +101,7 @@ class BroadcastGlobalVariablesCallback(_Callback):
         if horovod.size() == 1:
             return
         if self._calls == 1:  # by now every callback has had its say on the rate
-            self._meet(self._epoch + 1, self._before)
+            self._meet(self._epoch, self._before)
         elif self._calls == 2 and self._first_batch is None:
             self._first_batch = compat.samples(self.model)
             _same_samples(ranks.gather(self._first_batch, "its first batch"), "in its first step")
@@ -107,18 +110,18 @@ class BroadcastGlobalVariablesCallback(_Callback):
         self._meet(None, self._left())
 
     def _end_of_training(self):
-        early = self.measured is None and horovod.size() > 1 and self._done < self.params["steps"]
+        early = self.trains and horovod.size() > 1 and self._done < self.params["steps"]
         super()._end_of_training()
         if early and not _all_come():
             done, steps = self._done, self.params["steps"]
-            _refuse("left_early", rank=horovod.rank(), epoch=self._epoch + 1, done=done, steps=steps)
+            _refuse("left_early", rank=horovod.rank(), epoch=self._epoch, done=done, steps=steps)
 
     def _left(self):
         """What an epoch has left behind, which must be the same on all ranks."""
-        if horovod.size() == 1 or self._epoch is None:
+        if horovod.size() == 1 or not self._epoch:
             return {"epoch": 0, "samples": 0, "weights": []}
         weights = ranks.fingerprints(self.model.trainable_weights)
-        return {"epoch": self._epoch + 1, "samples": round(self.measured.get("loss", 0)), "weights": weights}
+        return {"epoch": self._epoch, "samples": round(self.measured.get("loss", 0)), "weights": weights}
 
     def _meet(self, epoch, before):
         """Compare the ranks, once per epoch. One that has finished comes once more, with None, so that nobody waits."""
@@ -159,7 +162,8 @@ class MetricAverageCallback(_Callback):
         super().on_epoch_end(epoch)
         if horovod.size() == 1:
             return
-        metrics = {key: float(value) for key, value in (logs or {}).items() if np.ndim(value) == 0}
+        logs = {} if logs is None else logs
+        metrics = {key: float(value) for key, value in logs.items() if np.ndim(value) == 0}
         mine = {"metrics": metrics, "measured": self.measured, "steps": self.test_steps}
         by_rank = ranks.gather(mine, "its metrics")
         _same_metrics(by_rank, epoch)

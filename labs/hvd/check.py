@@ -30,7 +30,7 @@ def check(model, params, last=False):
     own = [(type(each).__name__, each) for each in fit_callbacks() if type(each).__module__.startswith("keras.")]
     own = [(name, os.path.realpath(getattr(callback, WRITES[name]))) for name, callback in own if name in WRITES]
     seeds = [variable for variable in model.variables if variable.path.endswith("seed_generator_state")]
-    own += enumerate(ranks.fingerprints(seeds) if horovod.size() > 1 else [])
+    own = [*own, *enumerate(ranks.fingerprints(seeds) if horovod.size() > 1 else [])]
     by_rank = ranks.gather({"problem": problem, "own": own}, "what it is to train")
     problems = [other["problem"] for other in by_rank]
     for rank, problem in enumerate(problems):

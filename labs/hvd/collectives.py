@@ -5,6 +5,9 @@ Each takes arrays, tensors or variables, also inside a `tf.function`, and return
 `tf.function` calls several of one kind, give each a `name`, the same on all ranks. K is the number of ranks.
 """
 
+from collections.abc import Iterable
+from typing import Any
+
 import tensorflow as tf
 from horovod import tensorflow as horovod
 from horovod.tensorflow import Average, Sum
@@ -14,17 +17,18 @@ from labs.hvd.optimizer import HorovodError
 __all__ = ["Average", "Sum", "allgather", "allreduce", "broadcast", "grouped_allreduce", "reducescatter"]
 
 
-def allreduce(tensor, op=Average, name=None):
+def allreduce(tensor: Any, op: int = Average, name: str | None = None) -> tf.Tensor:
     """The mean over the ranks (or with op=Sum the sum) of tensors of one shape: on every rank, in that shape."""
-    return horovod.allreduce(tf.convert_to_tensor(tensor), op=op, **_named(name))
+    return tf.convert_to_tensor(horovod.allreduce(tf.convert_to_tensor(tensor), op=op, **_named(name)))
 
 
-def grouped_allreduce(tensors, op=Average, name=None):
+def grouped_allreduce(tensors: Iterable, op: int = Average, name: str | None = None) -> list[tf.Tensor]:
     """`allreduce` of a list of tensors in one exchange: a list of the same length and shapes."""
-    return horovod.grouped_allreduce([tf.convert_to_tensor(tensor) for tensor in tensors], op=op, **_named(name))
+    summed = horovod.grouped_allreduce([tf.convert_to_tensor(tensor) for tensor in tensors], op=op, **_named(name))
+    return [tf.convert_to_tensor(tensor) for tensor in summed]
 
 
-def reducescatter(tensor, op=Average, name=None):
+def reducescatter(tensor: Any, op: int = Average, name: str | None = None) -> tf.Tensor:
     """This rank's part of the mean (or sum) over the ranks: shape (n, ...) on each, of which n / K rows come back.
 
     The parts lie in the order of the ranks. Where K does not divide n, the first n % K ranks get one row more.
@@ -33,7 +37,7 @@ def reducescatter(tensor, op=Average, name=None):
     return horovod.reducescatter(_rows(tensor, "reducescatter"), op=op, **_named(name))
 
 
-def allgather(tensor, name=None):
+def allgather(tensor: Any, name: str | None = None) -> tf.Tensor:
     """The tensors of all ranks behind each other, in their order: shapes (n_0, ...), (n_1, ...) to (sum of n, ...).
 
     Ranks may bring different numbers of rows. Raises HorovodError for a scalar.
@@ -41,7 +45,7 @@ def allgather(tensor, name=None):
     return horovod.allgather(_rows(tensor, "allgather"), **_named(name))
 
 
-def broadcast(tensor, root_rank=0, name=None):
+def broadcast(tensor: Any, root_rank: int = 0, name: str | None = None) -> tf.Tensor:
     """The tensor of rank `root_rank`, on every rank; all bring one of its shape."""
     return horovod.broadcast(tf.convert_to_tensor(tensor), root_rank, **_named(name))
 

@@ -1,5 +1,7 @@
 """An optimizer of Keras 3 whose gradients are averaged over all ranks."""
 
+from typing import TypeVar
+
 import keras
 import tensorflow as tf
 from horovod import tensorflow as horovod
@@ -8,9 +10,10 @@ from labs import compat, files, ranks
 from labs.errors import HorovodError
 
 SAYS = files.beside(__file__, "says.toml")
+Optimizer = TypeVar("Optimizer", bound=keras.Optimizer)
 
 
-def DistributedOptimizer(optimizer, backward_passes_per_step=1):
+def DistributedOptimizer(optimizer: Optimizer, backward_passes_per_step: int = 1) -> Optimizer:
     """`optimizer` (one of Keras 3), whose gradients are averaged over all ranks before each update.
 
     An object of a subclass of the optimizer's class, of the same name, made from its configuration: rates, schedules
@@ -60,7 +63,7 @@ def DistributedOptimizer(optimizer, backward_passes_per_step=1):
     return averaged
 
 
-def averages(optimizer):
+def averages(optimizer: object) -> bool:
     """True if this optimizer averages its gradients over the ranks."""
     return isinstance(optimizer, _EveryStep)
 

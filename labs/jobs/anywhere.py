@@ -17,20 +17,30 @@ STARTUP = Path(__file__).parent / "startup"  # what Python does first in each pr
 
 
 def folder() -> Path:
-    """Folder of the runs: $LABS_RUNS, or `runs` beside the notebook."""
+    """The folder of the runs: $LABS_RUNS, or `runs` beside the notebook."""
     return Path(os.environ.get("LABS_RUNS", "runs"))
 
 
 def start(
-    script: str | Path, *arguments, name=None, runs=None, env: dict | None = None, ranks=None, launcher=None, site=None
+    script: str | Path,
+    *arguments,
+    name: str | None = None,
+    runs: str | Path | None = None,
+    env: dict[str, str] | None = None,
+    ranks: int | None = None,
+    launcher: str | None = None,
+    site: str | None = None,
 ) -> Job:
     """Start `python SCRIPT ARGUMENTS`, or a batch script, as a job and return at once.
 
     script: path of a Python file, or "-m" (then the first argument is a module)
+    arguments: of the command line, one each; numbers and paths are turned into text
     name: the job's files are <runs>/<name>.out, .err and .json; those of an earlier run of this name move aside, to
         <name>.1, then <name>.2 ...
-    env: further environment variables, as a dict
-    ranks: start this many connected processes with a launcher (see labs.jobs.launch), also for 1
+    runs: the folder of these files (default: `folder()`)
+    env: further environment variables
+    ranks: start this many connected processes with a launcher, also for 1
+    launcher: how, see labs.jobs.launch.command (default: horovodrun)
 
     A path that ends in ".sh" is a batch script. Where SLURM answers, it is submitted, in the course's top folder; its
     files are <runs>/<name>_<job id>.out, .err and _w<workers>.json for each of its trainings. It goes on without this
@@ -72,15 +82,21 @@ def start(
 
 
 def find(job: str | int, runs: str | Path | None = None) -> Job:
-    """A job of SLURM's that was submitted before, also by another process: by its number, or the newest of a name.
+    """A job of SLURM's that was submitted before, also by another process: what `start` returned for it.
 
-    runs: where its files are, if SLURM has forgotten it. Returns what `start` returned. Raises JobError: none found.
+    job: its number, or its name (then the newest of this name); runs: where its files are, if SLURM has forgotten it
+    (default: `folder()`). Raises JobError: none found.
     """
     return slurm.find(str(job), Path(runs) if runs is not None else folder())
 
 
 def run(script: str | Path, *arguments, timeout: float | None = None, show: bool = True, **options) -> Job:
-    """start(script, *arguments, **options), follow it to the end, and say how it ended. Returns the Job."""
+    """Start a job as `start` does, follow it to its end, and print how it ended. Returns the Job.
+
+    script, arguments, options: as of `start`, whose errors this raises
+    timeout: seconds after which the job is stopped (None for no limit)
+    show: a progress bar; without one, only a job that did not finish is told of
+    """
     job = start(script, *arguments, **options).wait(timeout, show)
     if show or job.state != "finished":
         print(job.explain())

@@ -21,13 +21,13 @@ def _in_notebook():
 
 
 def _rate(record, several):
-    """Images per second as a run record says, with its workers where there are several; None if it does not."""
+    """Images per second as a run record says, with its workers where there are several; "" if it does not."""
     try:
         run = load_record(record)
         rate = metrics.throughput(run).value
     except LabsError:
-        return None
-    return rate and (f"{printed.several(run.workers, 'worker')}: " if several else "") + f"{rate:,.0f} images/s"
+        return ""
+    return (f"{printed.several(run.workers, 'worker')}: " if several else "") + f"{rate:,.0f} images/s" if rate else ""
 
 
 def where(progress):
@@ -90,7 +90,7 @@ class Bar:
     def _show(self, fraction, text):
         if self.handle:
             self.handle.update(self.html(self._line(fraction, text)))
-        else:
+        elif self.tqdm is not None:
             self.tqdm.n = min(fraction, 1.0)
             self.tqdm.set_postfix_str(text, refresh=True)
 
@@ -101,9 +101,8 @@ class Bar:
         no rate.
         """
         records = [record for each in getattr(job, "jobs", [job]) for record in each.records]
-        rates = (
-            [text for record in records if (text := _rate(record, len(records) > 1))] if job.state == "finished" else []
-        )
-        self._show(1.0 if job.state == "finished" else 0.0, ", ".join([job.state, *rates]))
+        finished = job.state == "finished"
+        rates = [_rate(record, len(records) > 1) for record in records] if finished else []
+        self._show(1.0 if finished else 0.0, ", ".join([job.state, *filter(None, rates)]))
         if self.tqdm is not None:
             self.tqdm.close()

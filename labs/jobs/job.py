@@ -6,6 +6,7 @@ import os
 import re
 import time
 from pathlib import Path
+from typing import Any, Self
 
 from labs import files
 from labs.errors import LabsError
@@ -33,9 +34,12 @@ class Job:
     all its files begin with. Subclasses know where it runs: `state`, `stop()`, `_ending()`.
     """
 
-    job_id = None
+    state: str
+    job_id: str | None = None
 
-    def __init__(self, name, stem, batch=False):
+    def __init__(self, name: str, stem: str | Path, batch: bool = False):
+        """name: by which people call the job; stem: path that its files begin with; batch: a batch script's, whose
+        trainings have records <stem>_w<workers>.json."""
         self.name, self.batch, self.stopped = name, batch, False
         self._called(stem)
 
@@ -65,16 +69,16 @@ class Job:
         return [path for _, path in sorted(found)]
 
     @property
-    def records(self):
+    def records(self) -> list[Path]:
         """The run records that exist, as a list of paths; the newest is the last."""
         return self._of_trainings(".json")
 
     @property
-    def record(self):
+    def record(self) -> Path:
         """The newest run record; without one yet, the path <stem>.json."""
         return (self.records or [self._file(".json")])[-1]
 
-    def progress(self):
+    def progress(self) -> dict[str, Any]:
         """Where the training is: {fraction, epochs_done, epochs, step, steps, images_per_second}, or {}.
 
         The rate is that of the epoch it is in; None in the first one, which holds tracing.
@@ -87,10 +91,11 @@ class Job:
             return {}
         return progress | ({"workers": int(re.findall(r"_w(\d+)", path.stem)[-1])} if self.batch else {})
 
-    def wait(self, timeout=None, show=True):
-        """Follow the job to its end with a progress bar; an interrupt stops it. Returns the job itself.
+    def wait(self, timeout: float | None = None, show: bool = True) -> Self:
+        """Follow the job to its end; an interrupt stops it. Returns the job itself.
 
-        timeout: seconds after which the job is stopped (None for no limit).
+        timeout: seconds after which the job is stopped (None for no limit)
+        show: a progress bar
         """
         from labs.jobs import bar
 
@@ -123,7 +128,7 @@ class Job:
             return None
         return lines[-1] if lines and not lines[-1].startswith(("Job ", "Versions: ")) else None
 
-    def explain(self):
+    def explain(self) -> str:
         """One sentence: how the job ended and, if it failed, the line of its .err that says why. Of one that is running
         also where its ranks are, and who waits for whom (`labs why`)."""
         state, name = self.state, self._label()
@@ -138,15 +143,16 @@ class Job:
         if not self.out.exists() and not self.err.exists():
             return f"{name} {self._ending()}. It left no file in {self.out.parent}."
         where, reason = self._failure()
-        line = reason and printable(reason["line"].strip()[:1000])
-        said = reason and f'{reason["kind"]} ({where}, line {reason["line_number"]}: "{line}")'
+        printed = f"What it printed so far is in {self.out}."
+        if state == "stopped" and (not reason or reason["kind"] in ("cancelled", "killed", "job error")):
+            return f"{name} was stopped. {printed}"
+        if not reason:
+            return f"{name} {self._ending()}. {self._advice()}"
+        line = printable(reason["line"].strip()[:1000])
+        said = f'{reason["kind"]} ({where}, line {reason["line_number"]}: "{line}"). {reason["advice"]}'
         if state == "stopped":
-            earlier = reason and reason["kind"] not in ("cancelled", "killed", "job error")
-            before = f", after this: {said}. {reason['advice']}" if earlier else "."
-            return f"{name} was stopped{before} What it printed so far is in {self.out}."
-        if reason:
-            return f"{name} {self._ending()}: {said}. {reason['advice']}"
-        return f"{name} {self._ending()}. {self._advice()}"
+            return f"{name} was stopped, after this: {said} {printed}"
+        return f"{name} {self._ending()}: {said}"
 
     def _failure(self):
         """(file, failure) that the job's files name, or (None, None); mpiexec prints its reason to .out."""
@@ -160,7 +166,7 @@ class Job:
     def _advice(self):
         return f"Read the end of {self.err}."
 
-    def close_records(self, state=None):
+    def close_records(self, state: str | None = None) -> None:
         """A process that was killed could not say so: its record says it now. Earlier trainings keep their state.
 
         state: how the job ended, where another process than the one that started it knows this.

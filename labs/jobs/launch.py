@@ -38,8 +38,8 @@ def _refusal(name, **gaps):
     return LaunchError(_SAYS[name].format(**gaps))
 
 
-def command(ranks, launcher=None):
-    """What stands before `python SCRIPT ...` to start `ranks` connected processes of it, as a list of str.
+def command(ranks: int, launcher: str | None = None) -> list[str]:
+    """What stands before `python SCRIPT ...` to start `ranks` connected processes of it.
 
     launcher: "horovodrun" (default; the processes talk over Gloo, also where ranks share cores), "mpiexec" (over
     MPI, whose waiting ranks keep their cores busy), or "srun": a step of the job of SLURM's that this process is in,

@@ -25,7 +25,7 @@ class LocalJob(Job):
     moved = None  # the name under which the earlier run of this name is kept, if there was one
 
     @property
-    def state(self):
+    def state(self) -> str:
         if self.process is None:
             return "waiting"
         code = self.process.poll()
@@ -33,7 +33,7 @@ class LocalJob(Job):
             return "running"
         return "stopped" if self.stopped else "finished" if code == 0 else "failed"
 
-    def stop(self, patience=5.0):
+    def stop(self, patience: float = 5.0) -> None:
         """End the job and all processes that it started; kill them after `patience` seconds."""
         if self.process.poll() is None:
             self.stopped = True

@@ -28,7 +28,7 @@ class State(NamedTuple):
     signal: int | None = None
 
 
-def available(seconds=10):
+def available(seconds: float = 10) -> bool:
     """True where `sbatch` is on the PATH and SLURM's controller answers within so many seconds."""
     if not shutil.which("sbatch"):
         return False
@@ -51,7 +51,7 @@ def submit(script, *arguments, options=(), folder=None, environment=None):
     return job_id
 
 
-def state(job_id):
+def state(job_id: str) -> State:
     """State of a job: from squeue while it goes, else from scontrol, else from sacct.
 
     Raises SlurmError if SLURM does not answer: the job itself may go on.
@@ -71,7 +71,7 @@ def state(job_id):
     return State(UNKNOWN)
 
 
-def describe(job_id):
+def describe(job_id: str) -> dict[str, str]:
     """Fields of `scontrol show job`, as a dict of texts such as {"JobName": ..., "StdOut": ...}; {} if it is gone."""
     try:
         return _fields(job_id)
@@ -84,7 +84,7 @@ def _fields(job_id):
     return dict(re.findall(r"(\w[\w:/]*)=(.*?)(?= \w[\w:/]*=|\s*$)", answer))
 
 
-def newest(name):
+def newest(name: str) -> str | None:
     """Id of this user's newest job with this name that SLURM knows, or None."""
     try:
         ids = _run(["squeue", "--me", "--noheader", "--states=all", f"--name={name}", "--format=%A"]).split()
@@ -93,7 +93,7 @@ def newest(name):
     return max(ids, key=int, default=None)
 
 
-def cancel(job_id):
+def cancel(job_id: str) -> None:
     """Cancel a job. A job that has already ended is fine. Raises SlurmError."""
     try:
         _run(["scancel", job_id])
@@ -133,7 +133,7 @@ def _code(text):
     return (int(match[1]), int(match[2])) if match else (None, None)
 
 
-def _run(command, seconds=30, **options):
+def _run(command, seconds: float = 30, **options):
     """What a command of SLURM's prints. Raises SlurmError with what it says: not there, no answer, refused."""
     options |= {"capture_output": True, "text": True, "errors": "replace", "stdin": subprocess.DEVNULL}
     try:

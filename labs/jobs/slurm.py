@@ -19,6 +19,7 @@ _SCRIPT_FILE_SIGNAL = 53  # SLURM's mark of a job whose output file could not be
 class SlurmJob(Job):
     """A job of SLURM's. It goes on when this process ends; an interrupt of `wait` cancels it."""
 
+    job_id: str
     pause = 2.0  # seconds between two questions to SLURM, at the least
     late = 20.0  # seconds to wait for files of another node at the end
     _asked = -1e9
@@ -53,13 +54,13 @@ class SlurmJob(Job):
         return self._seen.state not in queue.GOING
 
     @property
-    def state(self):
+    def state(self) -> str:
         word = self.slurm.state
         if word in queue.GOING:
             return "waiting" if word in queue.WAITING else "running"
         return {"COMPLETED": "finished", "CANCELLED": "stopped", queue.UNKNOWN: "unknown"}.get(word, "failed")
 
-    def stop(self, patience=60.0):
+    def stop(self, patience: float = 60.0) -> None:
         """Cancel the job (scancel) and wait for its end, at most `patience` seconds. Raises JobError."""
         try:
             queue.cancel(self.job_id)
@@ -88,7 +89,7 @@ class SlurmJob(Job):
             return f"waiting: {self.slurm.reason or self.slurm.state}"
         return super()._says() or "running"
 
-    def explain(self):
+    def explain(self) -> str:
         if self.state == "waiting":
             return f"{self._label()} is waiting in SLURM's queue ({self.slurm.reason or self.slurm.state})."
         return super().explain()

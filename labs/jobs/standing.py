@@ -29,7 +29,7 @@ class StandingError(UseError):
     """Nothing can be seen of a job; the message says why and what to do."""
 
 
-def files(stem):
+def files(stem: str | Path) -> list[Path]:
     """The files of stacks of a job's ranks; of a batch script those of the training that began last."""
     stem, found = Path(stem), {}
     for path in stem.parent.glob("*.stacks"):
@@ -39,14 +39,14 @@ def files(stem):
     return [newest[rank] for rank in sorted(newest)]
 
 
-def over(stem):
+def over(stem: str | Path) -> list[Path]:
     """Those of `files` whose process is gone, or is another machine's: a newer run of the name may be there."""
     heads = {path: _head(path) for path in files(stem)}
     here = {path: head for path, head in heads.items() if head and head["host"] == socket.gethostname()}
     return [path for path in heads if path not in here or stacks.began(here[path]["pid"]) != here[path]["began"]]
 
 
-def ranks(stem):
+def ranks(stem: str | Path) -> list[dict]:
     """What is seen of each rank of a job, a list of dicts: see `_here`. Raises StandingError without any file."""
     heads = [head for path in files(stem) if (head := _head(path))]
     if not heads:
@@ -167,8 +167,8 @@ def _still(head):
 def _send(head, number):
     """Send one of its two signals to a process that handles it: Linux might end another one."""
     with contextlib.suppress(OSError):
-        caught = re.search(r"(?m)^SigCgt:\s*(\w+)$", Path(f"/proc/{head['pid']}/status").read_text())
-        if int(caught[1], 16) >> (head["signals"][number] - 1) & 1:
+        (caught,) = re.findall(r"(?m)^SigCgt:\s*(\w+)$", Path(f"/proc/{head['pid']}/status").read_text())
+        if int(caught, 16) >> (head["signals"][number] - 1) & 1:
             os.kill(head["pid"], head["signals"][number])
             return True
     return False

@@ -18,7 +18,10 @@ import selectors
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
 
 from labs import devices
 from labs.jobs import anywhere
@@ -66,8 +69,9 @@ def _patience():
     raise JobError(f"LABS_PATIENCE={said!r} is not a number of seconds: set it to 0 or more, or unset it.")
 
 
-def orders(seed: int, count: int):
-    """The order of `count` trainings in each round, without end: lists of their numbers, drawn independently.
+def orders(seed: int, count: int) -> Iterator[list[int]]:
+    """The order of `count` trainings in each round, without end: lists of their numbers from 0, drawn independently
+    by a generator with this seed.
 
     Simulated studies (tests/results/test_drift.py) chose pure chance over orders that are balanced within some rounds:
     those cancel a steady drift, but again have a period.
@@ -87,16 +91,18 @@ class Turns:
     Inside a job of SLURM's they may be steps over its nodes (launcher="srun"); who gives the turns is then heard by all
     of them, and asks each for the secret that it got at its start.
 
-    show: a progress bar; explain: a printed line on how each ended, at the end. study: a new identifier, and seed: of
-    `orders` (default: a new one); the records of all of them hold both. What is measured before an interrupt, a crash
-    or a kill is on record; then the others end, too, since they have nothing to be compared with.
+    What is measured before an interrupt, a crash or a kill is on record; then the others end, too, since they have
+    nothing to be compared with. The records of all of them hold `study`, a new identifier, and the seed.
 
+    show: a progress bar
+    explain: a printed line on how each ended, at the end
     patience: seconds of the wall clock, in all, for which rounds wait while other programs take more than the share
-    OTHERS of this node's cores (default: $LABS_PATIENCE, or 60). `waited` is what was spent of it.
+        OTHERS of this node's cores (default: $LABS_PATIENCE, or 60); `waited` is what was spent of it
+    seed: of `orders` (default: a new one)
     """
 
-    def __init__(self, show=True, explain=True, patience=None, seed=None):
-        self.study, self.show, self.explain, self.jobs = secrets.token_hex(8), show, explain, []
+    def __init__(self, show: bool = True, explain: bool = True, patience: float | None = None, seed: int | None = None):
+        self.study, self.show, self.explain, self.jobs = secrets.token_hex(8), show, explain, list[Job]()
         self.seed, self._orders = secrets.randbelow(2**31) if seed is None else seed, None
         self.patience, self.waited = _patience() if patience is None else patience, 0.0
         self._at = {}  # what `progress` said last
@@ -108,7 +114,7 @@ class Turns:
         self._round, self._place, self._order, self._turn = -1, 0, [], None
         # From `_begun` on, one thread alone touches the sockets and ends trainings. Others ask for the end, and wait
         # for it: by events, since an interrupted Thread.join takes the thread for dead (Python 3.11).
-        self._begun, self._asked, self._over, self._problem = None, threading.Event(), threading.Event(), None
+        self._begun, self._asked, self._over, self._problem = 0.0, threading.Event(), threading.Event(), None
 
     def __repr__(self):
         from labs.jobs.bar import where
@@ -124,7 +130,7 @@ class Turns:
                 at = "; starting, and no training has had a turn yet" if self._round < 0 else "; between two turns"
         return f"<{', '.join(job.name for job in self.jobs) or 'no training'}: {self.state}{at}>"
 
-    def start(self, script, *arguments, name, env=None, **options):
+    def start(self, script: str | Path, *arguments, name: str, env: dict[str, str] | None = None, **options) -> Job:
         """Start a training as `labs.jobs.start` does, which says what the arguments are; returns the Job.
 
         All are started before the first turn: later it raises JobError, and the others go on.
@@ -161,7 +167,7 @@ class Turns:
                 "stop() ends them. For others make a new jobs.Turns(), start all of them, then begin."
             )
 
-    def begin(self):
+    def begin(self) -> Self:
         """Give turns in the background from now on, and return at once; `wait` collects. Returns this object.
 
         Raises JobError: begun before, or without a training.
@@ -190,7 +196,7 @@ class Turns:
             self._problem = problem
         self._over.set()
 
-    def wait(self, timeout=None):
+    def wait(self, timeout: float | None = None) -> list[Job]:
         """Wait until all trainings have ended, with a progress bar; an interrupt stops them. Returns the jobs.
 
         Without `begin` before it, turns are given from now on. timeout: seconds from now after which they are stopped
@@ -216,7 +222,7 @@ class Turns:
             print(*filter(None, [*(job.explain() for job in self.jobs), self.explain_waiting()]), sep="\n")
         return self.jobs
 
-    def explain_waiting(self):
+    def explain_waiting(self) -> str | None:
         """A line on what rounds waited for, or None."""
         if self.waited < 1:
             return None
@@ -224,24 +230,23 @@ class Turns:
         return f"Rounds waited {self.waited:.0f} s for other programs to leave the cores{left}."
 
     @property
-    def state(self):
+    def state(self) -> str:
         """The state of them all: running while one is, finished when all are, else failed or stopped."""
         states = [job.state for job in self.jobs]
         return next((s for s in ("running", "waiting", "failed", "stopped", "unknown") if s in states), "finished")
 
-    def progress(self):
+    def progress(self) -> dict[str, Any]:
         """Where the trainings are together, as `Job.progress` says it of the one whose turn it is or was; or {}."""
         every = [training.job.progress() for training in self._trainings.values()]
         turn = self._turn  # of another thread's: it may have changed on the next line
-        now = turn.job.progress() if turn else {}
         done = [
             1.0 if job.state == "finished" else p.get("fraction", 0.0) for job, p in zip(self.jobs, every, strict=True)
         ]
-        if now:  # between two turns nobody says anything
+        if turn and (now := turn.job.progress()):  # between two turns nobody says anything
             self._at = now | {"fraction": sum(done) / len(done), "name": turn.job.name}
         return self._at
 
-    def stop(self):
+    def stop(self) -> None:
         """End all trainings that are not over, and wait for that; what they have measured is on record."""
         self._asked.set()
         if self._begun:

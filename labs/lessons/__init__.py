@@ -4,7 +4,8 @@
                         labs.checks.tasks)
     nbNN/questions.py   the functions that judge its checks
     nbNN/pictures.py    its pictures, where it has any of its own
-    drawing             what these share
+    canvas              their figures that can move: drawn within a blink
+    drawing             what all of them share
     asked               the question that a measured speedup raises
     connected           a function on several ranks that exchange, played in one process: 02b, 07 to 07c, 09, 10b
     training_scripts    is a training script right, by what it did when it was tried out: 05 to 08

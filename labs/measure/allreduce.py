@@ -11,6 +11,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from labs import devices, files, jobs
 from labs.errors import LabsError, UseError
@@ -109,9 +110,11 @@ def fit(ranks, sizes, seconds):
     weights 1 / seconds^2, so that small and large messages count alike. Raises CostError.
     """
     from labs.costs.least_squares import line
-    from labs.costs.parameter import Parameter
+    from labs.costs.parameter import CostError, Parameter
 
     found, fixed, _ = line(sizes, seconds)
+    if fixed is None:
+        raise CostError("Messages of one size cannot tell latency and bandwidth apart: give 3 sizes or more.")
     messages, source = 2 * (ranks - 1), f"least squares over {len(sizes)} message sizes on {ranks} ranks"
     value, slope = fixed.value / messages, found.slope
     ends = [end and messages / ranks / end for end in reversed(slope.interval or ())]
@@ -122,7 +125,7 @@ def fit(ranks, sizes, seconds):
     return (Parameter(value, "s", span, source), Parameter(bandwidth, "bytes/s", ends, source), max(relative))
 
 
-def table(result):
+def table(result: dict[str, Any]) -> str:
     """The result of `measure` as plain text."""
     lines = [f"All-reduce among {result['ranks']} ranks ({result['launcher']}), {result['kind']}", ""]
     lines.append("     bytes     median (ms)  [in these minutes]     link (MB/s)")

@@ -14,8 +14,10 @@ import json
 import secrets
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, pstdev
+from typing import TYPE_CHECKING, Any
 
 from labs import devices, files, jobs, models
 from labs.devices import moment, others
@@ -23,11 +25,13 @@ from labs.errors import LabsError
 from labs.jobs.local import unwritable
 from labs.results import intervals, metrics
 
+if TYPE_CHECKING:
+    from labs.costs.observe import Observation
+
 KINDS = ("alone", "together", "exchange", "input")
 EFFICIENCY = ("alone", "exchange")  # the kinds whose ratio it is
 AHEAD = 3  # batches that lie ready after other steps: prefetched, and one in the making; they say nothing of reading
 PARTS = ("computation", "sharing the machine", "exchange and waiting", "input")
-WHOLE = ("sum of the parts", "whole step", "residual")
 
 
 class BreakdownError(LabsError):
@@ -35,27 +39,33 @@ class BreakdownError(LabsError):
 
 
 def measure(
-    model,
+    model: str,
     *,
-    strategy="horovod",
-    ranks=2,
-    local_batch=64,
-    others=(),
-    kinds=KINDS,
-    image_size=32,
-    images=512,
-    rounds=4,
-    steps=2,
-    launcher=None,
-    name=None,
-    runs=None,
-    show=True,
-):
-    """Time steps of all `kinds` with `local_batch` images per rank, and of alone and exchange also with the local
-    batches `others`. Alone and exchange are enough for `efficiency`; `parts` needs all KINDS.
+    strategy: str = "horovod",
+    ranks: int = 2,
+    local_batch: int = 64,
+    others: Sequence[int] = (),
+    kinds: Sequence[str] = KINDS,
+    image_size: int = 32,
+    images: int = 512,
+    rounds: int = 4,
+    steps: int = 2,
+    launcher: str | None = None,
+    name: str | None = None,
+    runs: str | Path | None = None,
+    show: bool = True,
+) -> dict[str, Any]:
+    """Time the steps of a network alone, together, with exchange and with input.
 
+    model: one of labs.models.NAMES
     strategy: "horovod", or "mirrored" for MirroredStrategy, which needs no Horovod (labs.measure.side_by_side): a rank
-    is then one of its replicas and, in the steps alone and together, a process that trains for itself.
+        is then one of its replicas and, in the steps alone and together, a process that trains for itself
+    ranks: how many step together; launcher: of Horovod's, see labs.jobs.launch
+    local_batch: images per rank, of all `kinds`; others: local batches of alone and exchange only
+    kinds: alone and exchange are enough for `efficiency`; `parts` needs all KINDS
+    image_size: pixels per side; images: in the data set
+    rounds: how often each kind has its turn; steps: of each turn
+    name: of the job and of the result's file; runs: their folder (default: labs.jobs.folder()); show: a progress bar
 
     All kinds take turns in each of `rounds` rounds, in an order that is drawn (labs.jobs.orders), so that a slow minute
     of the machine is in all of them, and nothing that it repeats is always in the same one.
@@ -107,7 +117,7 @@ def measure(
     return found
 
 
-def means(found, local_batch=None):
+def means(found: dict[str, Any], local_batch: int | None = None) -> dict[str, list[float]]:
     """{kind: mean seconds of a step in each round, as a list} at a local batch (default: the one with all KINDS).
 
     Rounds in which other programs ran are left out as in a study (labs.results.metrics.counted).
@@ -125,7 +135,7 @@ def _counted(found):
     return metrics.counted(dict(enumerate(found.get("others") or [None] * rounds)), "a step")
 
 
-def too_noisy(parts):
+def too_noisy(parts: dict[str, tuple]) -> list[str]:
     """A sentence, without its full stop, for each part that came out below 0; parts: {part: (value, interval)}."""
     return [
         f"too noisy to tell {part!r}, which came out below 0, as no part of a step can be: measure again when the "
@@ -135,7 +145,7 @@ def too_noisy(parts):
     ]
 
 
-def parts(found):
+def parts(found: dict[str, Any]) -> dict[str, tuple[float, tuple[float, float] | None]]:
     """{part: (seconds of a step, (low, high))} for PARTS: the difference of each kind of step to the one before it.
 
     The 95 % interval is a t interval over rounds, of differences within a round. A part comes out below 0 where it is
@@ -150,34 +160,15 @@ def parts(found):
     return result
 
 
-def whole(found, seconds):
-    """{name: (seconds of a step, (low, high) or None)} for WHOLE: the parts' sum against a step measured elsewhere.
-
-    seconds: of a step of a training with the same network, local batch and number of workers, one for each round or
-    repeat: [epoch / run.steps for epoch in run.steady_times()[0]] of a labs.results.run.Run. Of this measurement itself
-    there is no residual: the parts are differences, and add up to its last kind of step in each round.
-
-    95 % t intervals over rounds; of the residual, which is whole minus sum and can be negative, Welch's. The two did
-    not take turns: what changed on the machine between them is in the residual, and not in its interval.
-    """
-    parts(found)  # raises for missing kinds
-    steps, seconds = means(found)[KINDS[-1]], list(seconds)
-    if not seconds:
-        raise BreakdownError("No step of a training was given, so there is nothing to compare the parts with.")
-    both = [(fmean(values), intervals.plain(values)) for values in (steps, seconds)]
-    return dict(zip(WHOLE, [*both, intervals.difference(seconds, steps)], strict=True))
-
-
-def efficiency(found, local_batch=None):
+def efficiency(found: dict[str, Any], local_batch: int | None = None) -> tuple[float, tuple[float, float] | None]:
     """(step alone / step with exchange, (low, high)) at a local batch: the efficiency of all ranks. The mean over
     rounds of the ratio within a round; the 95 % t interval is one of its logarithm."""
     kinds = means(found, local_batch)
     ratios = [alone / exchange for alone, exchange in zip(*(kinds[kind] for kind in EFFICIENCY), strict=True)]
-    estimate = intervals.mean(ratios)
-    return estimate.value, estimate.interval
+    return fmean(ratios), intervals.mean(ratios).interval
 
 
-def observations(found):
+def observations(found: dict[str, Any]) -> "list[Observation]":
     """The steps as labs.costs takes them: one rank (alone), and all ranks (exchange), for each local batch. Their batch
     lies in memory; what reading takes stands beside them."""
     from labs.costs.observe import Observation, input_seconds
@@ -214,7 +205,7 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps, 
     import numpy as np
     import tensorflow as tf
 
-    from labs import data, hvd
+    from labs import data, hvd, ranks
     from labs.measure.step import compiled
 
     local_batch = local_batches[0]
@@ -277,18 +268,18 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps, 
 
     moments = []
     found = in_rounds(rounds, order_seed, local_batches, kinds, say, take, read, reduce, mark)
-    gathered, moments = horovod.allgather_object(found["seconds"]), horovod.allgather_object(moments)
+    gathered, of_ranks = zip(*ranks.gather((found["seconds"], moments), "its steps"), strict=True)
     if hvd.rank() == 0:
         found["seconds"] = {
             size: {kind: over_ranks([of[size][kind] for of in gathered]) for kind in by_kind}
             for size, by_kind in found["seconds"].items()
         }
         found |= {"model": model, "ranks": hvd.size(), "image_size": image_size, "classes": len(dataset.classes)}
-        found |= {"gradient_bytes": gradient_bytes, "machine": devices.machine(), "others": others(moments)}
+        found |= {"gradient_bytes": gradient_bytes, "machine": devices.machine(), "others": others(of_ranks)}
         files.write(Path(file), json.dumps(found, indent=1))
 
 
-def in_rounds(rounds, order_seed, local_batches, kinds, say, take, read, reduce, mark):
+def in_rounds(rounds, order_seed, local_batches, kinds, say, take, read, reduce, mark) -> dict[str, Any]:
     """Take all kinds of steps in each round, with the functions of the caller; returns its part of `measure`'s result.
 
     say(text): print it; take(kind, local batch, number of the round): what is to stand in `seconds` for this round;

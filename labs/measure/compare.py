@@ -4,6 +4,8 @@ import contextlib
 import secrets
 import subprocess
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy as np
 from labs import jobs
 from labs.errors import LabsError
 from labs.jobs import local
+from labs.printed import several
 from labs.results import intervals, verdict
 
 # Bash's own clock: neither Python's start nor that of the job's guard is in it. The subshell: `exit` ends only that.
@@ -22,11 +25,12 @@ class CompareError(LabsError):
     """A command failed, or a commit has no work tree; the message says why."""
 
 
-def run(first, second, command=None, rounds=6, report=print):
+def run(first: str, second: str, command: str | None = None, rounds: int = 6, report: Callable = print) -> list[str]:
     """Run both commands once in each round, in an order that is drawn; round 0 warms up, and does not count.
 
     first, second: shell commands; with `command`, commits of this git repository, in whose work trees it runs. These
     are removed at the end, and whatever the commands have started is ended, also at an interrupt.
+    report: is called with a line at the beginning of each round
 
     Returns lines: for the seconds of the wall clock and of the processors the ratio A / B within rounds, with its
     interval, and whether they differ. Raises CompareError.
@@ -47,18 +51,19 @@ def _told(kind, seconds):
     """Lines on A's and B's seconds of one kind, an array of (round, which)."""
     ratio = intervals.paired(*seconds.T.tolist())
     answer = verdict.OPEN if ratio.notes else verdict.decide(ratio.interval)
-    said = {verdict.YES: f"yes, A takes {'more' if ratio.value > 1 else 'less'}", verdict.NO: "no, less than 5 %"}
-    between = "{:.3f} [{:.3f}, {:.3f}], a 95 % interval".format(ratio.value, *ratio.interval)
+    low, high = ratio.interval or (0.0, float("inf"))
+    said = {verdict.YES: f"yes, A takes {'more' if low > 1 else 'less'}", verdict.NO: "no, less than 5 %"}
+    between = f"{ratio.value:.3f}" + (f" [{low:.3f}, {high:.3f}], a 95 % interval" if ratio.interval else "")
     yield "{} seconds: A {:.3g}, B {:.3g} (medians, in these minutes)".format(kind, *np.median(seconds, axis=0))
-    yield f"  A / B within {len(seconds)} rounds: {between}. Do they differ? {said.get(answer, answer)}."
+    yield f"  A / B within {several(len(seconds), 'round')}: {between}. Do they differ? {said.get(answer, answer)}."
     yield from (f"  Note: {note}." for note in ratio.notes)
 
 
 def _work_tree(stack, place, commit):
     """The folder `place` with the files of a commit, until the stack is left."""
-    git, options = ["git", "worktree"], {"capture_output": True, "text": True}
-    stack.callback(subprocess.run, [*git, "remove", "--force", place], **options)
-    made = subprocess.run([*git, "add", "--detach", place, commit], **options)
+    git = partial(subprocess.run, capture_output=True, text=True)
+    stack.callback(git, ["git", "worktree", "remove", "--force", place])
+    made = git(["git", "worktree", "add", "--detach", place, commit])
     if made.returncode:
         raise CompareError(
             f"No work tree of {commit!r} ({made.stderr.strip().splitlines()[-1]}). Name a commit that `git log` shows, "

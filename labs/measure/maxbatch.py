@@ -14,6 +14,7 @@ import sys
 import time
 import traceback
 from pathlib import Path
+from typing import Any
 
 from labs import files, jobs, models
 from labs.errors import LabsError, UseError
@@ -36,7 +37,7 @@ class SearchError(LabsError):
     """The search began and broke off, but not for lack of memory."""
 
 
-def parse_memory(text):
+def parse_memory(text: str | int) -> int:
     """Bytes in "512MiB", "1GiB" or a plain number of bytes. Raises BatchError."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(B|[kKMG]i?B?)?\s*", str(text))
     scale = {"b": 1, "k": 2**10, "m": 2**20, "g": GIB}
@@ -111,7 +112,7 @@ def _attempt(result, batches, name, runs, show):
         # else killed without a line: the trial counts, the evidence is missing and says so
 
 
-def table(result):
+def table(result: dict[str, Any]) -> str:
     """The search as text: one line per trial, then the border and its evidence."""
     memory = f"{result['memory'] / GIB:.3g} GiB for a step" if result["memory"] else "all of its memory"
     size = f"{result['image_size']}x{result['image_size']}"

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import IO, cast
 
 from labs import devices, files
 from labs.measure.breakdown import batch_of, in_rounds, moment, others, over_ranks, read_from, timed
@@ -24,15 +25,16 @@ class Process:
 
     def __init__(self, options, worker, environment):
         command = [sys.executable, "-m", "labs.measure.side_by_side", json.dumps(options), str(worker)]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self.process = subprocess.Popen(command, env=os.environ | environment, **pipes)
+        pipe, environment = subprocess.PIPE, os.environ | environment
+        self.process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True)
+        self.asks, self.answers = cast(IO[str], self.process.stdin), cast(IO[str], self.process.stdout)
 
     def ask(self, *turn):
-        self.process.stdin.write(json.dumps(turn) + "\n")
-        self.process.stdin.flush()
+        self.asks.write(json.dumps(turn) + "\n")
+        self.asks.flush()
 
     def seconds(self):
-        line = self.process.stdout.readline()
+        line = self.answers.readline()
         if not line:  # it has said why on the standard error, which is this program's too
             sys.exit(f"A process of the measurement ended (exit code {self.process.wait()}).")
         return json.loads(line)
@@ -69,7 +71,7 @@ def main(file, workers, local_batches, kinds, rounds, order_seed, **options):
     say, read, reduce = partial(print, flush=True), partial(ask, "read"), partial(ask, "reduce")
     found = in_rounds(rounds, order_seed, local_batches, kinds, say, take, read, reduce, mark)
     for process in (*apart, connected):
-        process.process.stdin.close()
+        process.asks.close()
         process.process.wait()
     found |= {"strategy": "mirrored", "ranks": workers, "others": others(moments.values()), **about}
     files.write(Path(file), json.dumps(found, indent=1))

@@ -1,8 +1,14 @@
 """One training step as the measurements take it: compiled once, for batches of any size, without Keras' loop."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-def compiled(model, optimizer):
-    """A function (images, labels) -> loss that trains once; images: uint8, N x 32 x 32 x 3, labels: int64."""
+if TYPE_CHECKING:
+    import keras
+
+
+def compiled(model: "keras.Model", optimizer: "keras.Optimizer") -> Callable:
+    """A function (images, labels) -> loss that trains once; images: uint8, N x 32 x 32 x 3, labels: int64, (N,)."""
     import keras
     import tensorflow as tf
 
@@ -13,7 +19,7 @@ def compiled(model, optimizer):
     @tf.function(input_signature=[tf.TensorSpec([None, 32, 32, 3], tf.uint8), tf.TensorSpec([None], tf.int64)])
     def step(images, labels):
         with tf.GradientTape() as tape:
-            value = loss(labels, model(images, training=True))
+            value: Any = loss(labels, model(images, training=True))
         optimizer.apply(tape.gradient(value, weights), weights)
         return value
 

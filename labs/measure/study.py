@@ -4,13 +4,15 @@ import contextlib
 import importlib.util
 import math
 import secrets
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from labs import data, devices, files, jobs
 from labs import models as networks
 from labs.errors import LabsError, UseError
 from labs.jobs import launch
-from labs.results import failures, intervals, metrics, record, verdict
+from labs.presets import Preset
+from labs.results import intervals, log, metrics, record, verdict
 from labs.results.record import Configuration
 from labs.results.run import load_record
 
@@ -25,14 +27,14 @@ class RunError(LabsError):
     """A run of the study did not finish; the message says why."""
 
 
-def configuration(plan, model, workers, strategy, seed=0):
+def configuration(plan: Preset, model: str, workers: int, strategy: str, seed: int = 0) -> Configuration:
     """What the run record of a run of this plan must show to count as the same configuration."""
     same = {key: getattr(plan, key) for key in ("dataset", "images", "image_size", "repeats")}
     asked = {"model": model, "strategy": strategy, "workers": workers, "global_batch": plan.local_batch * workers}
     return Configuration(**asked, **same, seed=seed, epochs_per_repeat=plan.epochs)
 
 
-def reusable(path, wanted):
+def reusable(path: str | Path, wanted: Configuration) -> record.Record | None:
     """The record in `path` if it is a finished one of the configuration `wanted`, made with these versions, or None."""
     found = _finished(path)
     return (
@@ -68,31 +70,34 @@ def groups(plan, names, counts, strategy, twice=False):
 
 
 def run(
-    plan,
+    plan: Preset,
     *,
-    models=None,
-    workers=None,
-    strategy="mirrored",
-    launcher=None,
-    out="runs",
-    fresh=False,
-    seed=0,
-    twice=False,
-    show=True,
-    report=print,
-):
+    models: Sequence[str] | None = None,
+    workers: Sequence[int] | None = None,
+    strategy: str = "mirrored",
+    launcher: str | None = None,
+    out: str | Path = "runs",
+    fresh: bool = False,
+    seed: int = 0,
+    twice: bool = False,
+    show: bool = True,
+    report: Callable[[str], object] = print,
+) -> list[Path]:
     """Measure what of the plan is not on record yet; return the paths of all records.
+
+    plan: the sizes; models, workers: others than the plan's networks and numbers of workers
+    strategy: "single", "mirrored", "horovod" or "jax"; seed: of weights and shuffling
+    launcher: of Horovod's ranks (labs.jobs.launch); by default a local one. With "srun", in a batch script, the
+        trainings are steps over the nodes of its job
+    out: folder of the records; fresh: measure again what is on record
+    twice: at the end one configuration takes turns with itself (`groups`): the last two paths, for `itself`
+    show: progress bars; report: is called with each line on how far the study is
 
     Of each network, 1 worker and one of the other numbers train in turns (labs.jobs.Turns), an epoch of each in a
     round, so that drift of the machine does not look like scaling; never more than two, since both stay in memory. With
     a third number of workers, 1 worker is measured again beside it, as <name>_beside_w<workers>. Where two do not fit
     into a GPU's memory beside each other, each round starts both anew, one after the other; the record's `sharing`
     says which was done.
-
-    twice: at the end one configuration takes turns with itself (`groups`): the last two paths, for `itself`.
-
-    launcher: of Horovod's ranks (labs.jobs.launch); by default a local one. With "srun", in a batch script, the
-    trainings are steps over the nodes of its job.
 
     Raises RunError at the first run that fails, with the reason that its .err gives; records of the pairs
     before it stay, and the next call goes on from there. A finished record is replaced by a finished one only. Raises
@@ -197,8 +202,8 @@ def _finished(path):
 
 def _no_room(job):
     """Whether a job failed for lack of memory."""
-    found = failures.failure(job.err) if job.err.exists() else None
-    return bool(found) and found["kind"] == "out of memory"
+    found = log.problem_in(job.err)
+    return found is not None and found["kind"] == "out of memory"
 
 
 def _anew(trainings, rounds, show):
@@ -237,10 +242,10 @@ def _anew(trainings, rounds, show):
 def _on_record(paths, wanted):
     """Whether these records are there, finished, and of one study."""
     found = [reusable(path, each) for path, each in zip(paths, wanted, strict=True)]
-    return all(found) and len({each.study for each in found}) == 1
+    return all(found) and len({each.study for each in found if each}) == 1
 
 
-def itself(paths):
+def itself(paths: Sequence[Path]) -> tuple[intervals.Estimate, float | None]:
     """(the ratio of two runs of one configuration that took turns, as an Estimate; the floor: the largest relative
     difference in its interval, below which no difference of this study is believed, or None)."""
     one, other = map(load_record, paths)
@@ -249,11 +254,11 @@ def itself(paths):
     return ratio, ratio.interval and max(ratio.interval[1], 1 / ratio.interval[0]) - 1
 
 
-def believed(rows, found):
+def believed(rows: list[metrics.Row], found: tuple[intervals.Estimate, float | None]) -> list[str]:
     """Lines on what `itself` found, and on the speedups and efficiencies among `rows` that differ from 1 by less."""
     ratio, floor = found
     said = f"One configuration against itself (A/A): {ratio.value:.3f}"
-    if not floor:
+    if not floor or not ratio.interval:
         return [f"{said}, of 1 round and so without an interval: train 3 epochs or more."]
     lines = ["{} [{:.3f}, {:.3f}]. Believe no difference below {:.1%}.".format(said, *ratio.interval, floor)]
     for row in rows:
@@ -263,7 +268,7 @@ def believed(rows, found):
     return lines
 
 
-def verdicts(paths, floor=0.0):
+def verdicts(paths: Sequence[Path], floor: float = 0.0) -> list[dict]:
     """For each network after the first and each number of workers above 1, the verdict on its efficiency against the
     first network's: {"workers": p, "verdict": labs.results.verdict.Verdict}. Empty for one network or one number of
     workers. floor: see labs.results.verdict.compare."""
@@ -278,7 +283,7 @@ def verdicts(paths, floor=0.0):
     ]
 
 
-def draw(rows, out):
+def draw(rows: list[metrics.Row], out: str | Path) -> list[Path]:
     """Write epoch_time.png, throughput.png, speedup.png and learning.png into `out`, each with its text
     alternative beside it (.txt); return the paths of the pictures. Raises RunError: they cannot be written."""
     from labs.show import plots

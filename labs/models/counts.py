@@ -17,10 +17,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labs import compat, files
 from labs.errors import UseError
 from labs.models import networks
+
+if TYPE_CHECKING:
+    import keras
 
 FLOAT32 = 4  # bytes
 
@@ -49,14 +53,14 @@ class Facts:
     trainable: int
     gradient_bytes: int
     tensors: int
-    tensor_bytes: tuple
+    tensor_bytes: tuple[int, ...]
     multiply_adds: int
     activation_bytes: int
     layers: int
-    uncounted: tuple
+    uncounted: tuple[str, ...]
 
 
-def of(name, image_size=224, classes=1000):
+def of(name: str, image_size: int = 224, classes: int = 1000) -> Facts:
     """Facts of a network of keras.applications (by its function's name, as "ResNet50V2") or of "SmallCNN".
 
     The first time takes some seconds, in which Keras builds the network for images of image_size x image_size x 3; the
@@ -81,7 +85,7 @@ def of(name, image_size=224, classes=1000):
     return found
 
 
-def from_model(model):
+def from_model(model: "keras.Model") -> Facts:
     """Facts of a Keras model that is a graph of layers (Functional, or Sequential that has seen a shape).
 
     Activations are counted as if every layer were trained. image_size is the first dimension of the (first) input,
@@ -94,7 +98,7 @@ def from_model(model):
             f"{getattr(model, 'name', model)!r} is no graph of layers, so nothing can be counted: build "
             "it for one size of images, as with model.build((None, 224, 224, 3))."
         )
-    calls, kept = list(_calls(graph)), {}
+    calls, kept = list(_calls(graph, {})), {}
     for call in calls:
         kept |= _kept(*call)
     tensor_bytes = tuple(FLOAT32 * math.prod(w.shape) for w in model.trainable_weights)
@@ -114,13 +118,12 @@ def from_model(model):
     )
 
 
-def _calls(model, same=None, scope=()):
+def _calls(model, same, scope=()):
     """(layer, inputs, outputs) of each call of a layer, nested models opened; a tensor is (key, values per image).
 
     same: key of a tensor that is another's memory: it passes into or out of a nested model, or is handed on unchanged.
     scope: the calls of nested models that led here, part of the key, for a model may be called twice.
     """
-    same = {} if same is None else same
 
     def key(tensor, scope=scope):
         return same.get((scope, id(tensor)), (scope, id(tensor)))
@@ -203,12 +206,14 @@ def _kept(layer, inputs, outputs):
     return kept | ({("inside", outputs[0][0]): inside} if inside else {})
 
 
-def memory(model, batch: int, optimizer_slots: int = 0) -> dict[str, int]:
+def memory(model: "keras.Model", batch: int, optimizer_slots: int = 0) -> dict[str, int]:
     """Memory of one training step in float32 by part, in bytes: weights, gradients, optimizer, activations.
 
-    weights: all variables; gradients: one value per trainable weight; optimizer: `optimizer_slots`
-    values per trainable weight (SGD 0, SGD with momentum 1, Adam 2); activations: what backward needs kept of `batch`
-    images, within 25 % of measured steps; workspaces of convolutions need more: the search for the largest batch
+    batch: images that one worker takes in a step
+    optimizer_slots: values that the optimizer keeps per trainable weight (SGD 0, SGD with momentum 1, Adam 2)
+
+    weights: all variables; gradients: one value per trainable weight; activations: what backward needs kept of the
+    batch, within 25 % of measured steps; workspaces of convolutions need more: the search for the largest batch
     measures the truth. Only the activations grow with the batch.
     Raises FactsError for a model that has not seen the shape of an image.
     """

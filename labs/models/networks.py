@@ -1,6 +1,11 @@
-"""The networks of the course for one image size, and what they need: parameters and memory."""
+"""The networks of the course for one image size."""
+
+from typing import TYPE_CHECKING
 
 from labs.errors import UseError
+
+if TYPE_CHECKING:
+    import keras
 
 APPLICATIONS = ("ResNet50V2", "ResNet101V2", "ResNet152V2")
 NAMES = (*APPLICATIONS, "SmallCNN")
@@ -10,7 +15,7 @@ class ModelError(UseError):
     """The network asked for does not exist or cannot be built."""
 
 
-def preprocessing(image_size: int):
+def preprocessing(image_size: int) -> "keras.Sequential":
     """First layers of every network here: uint8 images (N x H x W x 3) to floats in [-1, 1], N x S x S x 3.
 
     They stand in the model, not in the input pipeline: so small uint8 images travel to the worker, and
@@ -22,7 +27,7 @@ def preprocessing(image_size: int):
     return keras.Sequential(layers, name="preprocessing")
 
 
-def small_cnn(image_size, classes):
+def small_cnn(image_size: int, classes: int) -> "keras.Sequential":
     """Three convolutions with batch normalisation and one dense layer: starts fast, for tests of the tools."""
     import keras
     from keras import layers
@@ -50,7 +55,7 @@ def check_size(name: str, image_size: int) -> None:
         )
 
 
-def network(name: str, image_size: int, classes: int):
+def network(name: str, image_size: int, classes: int) -> "keras.Model":
     """Untrained network `name` (one of NAMES) for images of image_size x image_size x 3 and `classes` classes.
 
     Raises ModelError: see `check_size`.
@@ -64,8 +69,11 @@ def network(name: str, image_size: int, classes: int):
     return build(include_top=True, weights=None, input_shape=(image_size, image_size, 3), classes=classes)
 
 
-def build(name: str, image_size: int, classes: int):
-    """preprocessing + network as one model: uint8 images in, class probabilities (N x classes) out."""
+def build(name: str, image_size: int, classes: int) -> "keras.Sequential":
+    """preprocessing + network as one model: uint8 images (N x H x W x 3) in, class probabilities (N x classes) out.
+
+    name: one of NAMES; image_size: pixels per side that the network sees. Raises ModelError: see `check_size`.
+    """
     import keras
 
     trained = network(name, image_size, classes)

@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 from labs.printed import grouped
 
@@ -10,33 +11,33 @@ HERE = Path(__file__).parent
 CTE_POWER = HERE / "cte-power-resnet50v2.out"
 
 
-def laptop():
+def laptop() -> list[Path]:
     """Logs (.out, each with its record beside it) of ResNet50V2 on 1 and 2 workers of a machine with 2 cores."""
     return sorted((HERE / "laptop_two_networks").glob("ResNet50V2*.out"))
 
 
-def laptop_horovod():
+def laptop_horovod() -> list[Path]:
     """The same with Horovod on 1 and 2 ranks, another study."""
     return sorted((HERE / "laptop_two_networks_horovod").glob("ResNet50V2*.out"))
 
 
-def laptop_two_networks():
+def laptop_two_networks() -> list[Path]:
     """Run records (.json, each with its log .out beside it) of ResNet50V2 and ResNet152V2 with MirroredStrategy on 1
     and 2 workers of that machine, one study."""
     return sorted((HERE / "laptop_two_networks").glob("*.json"))
 
 
-def laptop_two_networks_horovod():
+def laptop_two_networks_horovod() -> list[Path]:
     """The same with Horovod on 1 and 2 ranks, another study."""
     return sorted((HERE / "laptop_two_networks_horovod").glob("*.json"))
 
 
-def horovod_timeline():
+def horovod_timeline() -> Path:
     """Timeline (see labs.lessons.timeline) of 3 training steps of ResNet50V2 on 2 ranks of another such machine."""
     return HERE / "horovod_timeline.json.gz"
 
 
-def imagenet():
+def imagenet() -> list[dict[str, Any]]:
     """Published trainings of ResNet-50 on ImageNet, the slowest first: a dict {who, year, software, hardware, devices
     (None: not told), batch (text), minutes, top1 (per cent)} for each."""
     with open(HERE / "imagenet.csv", encoding="utf-8") as file:
@@ -45,19 +46,19 @@ def imagenet():
     return [{key: kinds.get(key, str)(value) for key, value in row.items()} for row in rows]
 
 
-def networks():
+def networks() -> dict[str, tuple[int, int]]:
     """{name: (parameters, bytes of activations for one image)} of networks at 224x224 with 1000 classes, in float32,
     as labs.models.counts counts them in Keras' models."""
     found = json.loads((HERE / "networks.json").read_text(encoding="utf-8"))
     return {name: (facts["parameters"], facts["activation_bytes"]) for name, facts in found.items()}
 
 
-def traces():
+def traces() -> dict[str, list[Path]]:
     """{case: files of samples (labs.results.watched), a path for each rank} of six watched trainings of notebook 10."""
     return grouped((path.name.partition(".")[0], path) for path in sorted((HERE / "traces").glob("*.samples")))
 
 
-def faster():
+def faster() -> dict[str, Path]:
     """{change: path of a run record} of the closing task of notebook 10, the training as it was given first."""
     names = json.loads((HERE / "faster" / "names.json").read_text(encoding="utf-8"))
     return {name: HERE / "faster" / f"{number}.json" for number, name in enumerate(names)}

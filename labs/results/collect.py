@@ -5,6 +5,7 @@ Files of the same stem are one job. To the .out and .err of a batch script, <ste
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tabulate import tabulate
@@ -25,40 +26,57 @@ SAME_MACHINE = "one machine, as was said"
 _SAID = re.compile(r"(.+?):((?:(?:images|model|workers|global_batch)=[^,=]+,?)+)")
 
 
-def rows(paths, *, images=None, model=None, workers=None, global_batch=None, same_machine=False) -> list[dict]:
+def rows(
+    paths: str | Path | Iterable[str | Path],
+    *,
+    images: int | None = None,
+    model: str | None = None,
+    workers: int | None = None,
+    global_batch: int | None = None,
+    same_machine: bool = False,
+) -> list[metrics.Row]:
     """One row per run in the files, summarised together (so baselines are found across files).
 
-    Args: `paths` are .json records, logs (.out .output .log .txt), .err files, or folders of them, also copied from a
-    cluster. Of one job its record is preferred to its log, and its .err explains its failure; each run of a batch
-    script is one row, from its record or else from the log. The options fill in what the files do not say, of one file
-    behind its path: "four.out:workers=4,global_batch=256". same_machine: what belongs to no study was trained on one
-    machine, and 1 worker of it may divide the others.
-    Errors: MetricsError (unknown type, missing file, no number, folder without results), RecordError or LogError (the
+    paths: .json records, logs (.out .output .log .txt), .err files, or folders of them, also copied from a cluster. Of
+        one job its record is preferred to its log, and its .err explains its failure; each run of a batch script is one
+        row, from its record or else from the log
+    images, model, workers, global_batch: what the files do not say: images in the data set, name of the network, number
+        of workers, images per step of all of them; of one file behind its path: "four.out:workers=4,global_batch=256"
+    same_machine: what belongs to no study was trained on one machine, and 1 worker of it may divide the others
+
+    Raises MetricsError (unknown type, missing file, no number, folder without results), RecordError or LogError (the
     only job given cannot be read). With several jobs, one without epochs becomes a row that holds its failure and a
     note.
     """
     options = {"model": model, "workers": workers, "global_batch": global_batch, "images": images}
-    paths = [paths] if isinstance(paths, str | Path) else paths
-    said = [_said(path) for path in paths]
-    jobs = _jobs([path for path, _ in said])
-    of = {path if path.is_dir() else path.with_suffix(""): given for path, given in said if given}
-    runs, errors = [], []
-    for stem, files in jobs.items():
-        try:
-            runs += _read(stem, files, options | of.get(stem.parent, {}) | of.get(stem, {}))
-        except LabsError as error:
-            errors.append(error)
-            first = stem.name + next((kind for kind in TYPES if kind in files), "")
-            failed = getattr(error, "runs", []) or [Run(first, truncated=True)]
-            failed[-1].notes.append(str(error))
-            runs += failed
-    if errors and len(jobs) == 1:
-        raise errors[0]
+    jobs = list(read(paths, **options))
+    if len(jobs) == 1 and (error := jobs[0][1]):
+        raise error
+    runs = [run for found, _ in jobs for run in found]
     for run in runs if same_machine else ():
         run.study = run.study or SAME_MACHINE
         if run.workers == 1:
             run.fill({"strategy": "single"})
     return metrics.summarise(runs)
+
+
+def read(paths: str | Path | Iterable[str | Path], **options) -> Iterator[tuple[list[Run], LabsError | None]]:
+    """For each job in the files (as of `rows`) its runs, and the LabsError that says why it cannot be read, or None.
+
+    A job that cannot be read has the runs that it names, without epochs, or one that stands for it; the last of them
+    has the reason among its notes. Raises MetricsError (unknown type, missing file, folder without results).
+    """
+    paths = [paths] if isinstance(paths, str | Path) else paths
+    said = [_said(path) for path in paths]
+    of = {path if path.is_dir() else path.with_suffix(""): given for path, given in said if given}
+    for stem, files in _jobs([path for path, _ in said]).items():
+        try:
+            yield _read(stem, files, options | of.get(stem.parent, {}) | of.get(stem, {})), None
+        except LabsError as error:
+            first = stem.name + next((kind for kind in TYPES if kind in files), "")
+            failed = getattr(error, "runs", []) or [Run(first, truncated=True)]
+            failed[-1].notes.append(str(error))
+            yield failed, error
 
 
 def _said(path):
@@ -85,10 +103,10 @@ def _jobs(paths):
         inside = [path]
         if path.is_dir():
             inside = _inside(path)
+        elif not path.exists():
+            raise MetricsError(f"{path}: no such file or folder. Check its name, and where the job wrote its output.")
         elif path.suffix not in TYPES:
             raise MetricsError(f"{path}: type {path.suffix or '(none)'} is not read, only {', '.join(TYPES)}.")
-        elif not path.exists():
-            raise MetricsError(f"{path}: no such file. Check its name, and where the job wrote its output.")
         elif not path.is_file():
             raise MetricsError(f"{path}: not a regular file, so it is not read. Copy its content into one.")
         for file in inside:
@@ -243,7 +261,7 @@ def table(rows) -> str:
     said = []  # (note, number of the run)
     for number, row in enumerate(rows, 1):
         problem = row["failure"]
-        where = f"{problem.get('file', row['source'])}, line {problem['line_number']}" if problem else ""
+        where = f"{problem['file'] or row['source']}, line {problem['line_number']}" if problem else ""
         failed = [f"failed: {problem['kind']} ({where}: {problem['line'][:200]})"] if problem else []
         said += [(note, str(number)) for note in [*failed, *row["notes"]]]
     legend = ["", f"[low, high]: {BRACKETS}."]

@@ -8,11 +8,23 @@ other ranks and the launcher say in its wake.
 import re
 from collections import namedtuple
 from pathlib import Path
+from typing import TypedDict
 
 from labs import files
 from labs.results import text
 
 Sign = namedtuple("Sign", "kind pattern advice")
+
+
+class Failure(TypedDict):
+    """What proves a failure: its kind, one of those that `failure` lists; the line and its number from 1; what to do;
+    the name of the file, "" of a text."""
+
+    kind: str
+    line_number: int
+    line: str
+    advice: str
+    file: str
 
 
 _FILE = files.beside(__file__)
@@ -79,12 +91,12 @@ def _lines(path):
     return found, numbers
 
 
-def failure(log: str | Path) -> dict | None:
+def failure(log: str | Path) -> Failure | None:
     """The failure that a text or the file at a Path names, or None.
 
-    Returns: {"kind", "line_number" (from 1), "line", "advice"}; kind is one of "out of memory",
-    "time limit", "node failure", "import error", "missing module", "missing file", "python error", "cancelled",
-    "killed", "NCCL error", "MPI error", "Gloo error", "job error". Of a file above 4 MiB the ends are read whole.
+    Its kind is one of "out of memory", "time limit", "node failure", "import error", "missing module", "missing file",
+    "python error", "cancelled", "killed", "NCCL error", "MPI error", "Gloo error", "job error". Of a file above 4 MiB
+    the ends are read whole.
     Errors: FileNotFoundError for a path that does not exist.
     """
     if isinstance(log, Path):
@@ -110,7 +122,8 @@ def failure(log: str | Path) -> dict | None:
     if not found:
         return None
     index, kind, advice = found
-    return {"kind": kind, "line_number": numbers[index], "line": lines[index].strip(), "advice": advice}
+    line, name = lines[index].strip(), log.name if isinstance(log, Path) else ""
+    return Failure(kind=kind, line_number=numbers[index], line=line, advice=advice, file=name)
 
 
 def _find(signs, ranked):

@@ -1,4 +1,4 @@
-"""95 % intervals of means, ratios and differences over repeats, with the rounding of a log on top.
+"""95 % intervals of means and ratios over repeats, with the rounding of a log on top.
 
 Ratios within rounds (`paired`) hold these 95 % on a machine that drifts. Means of times do not: they are those of the
 minutes in which they were measured.
@@ -8,6 +8,7 @@ with few repeats keeps its promise where a bootstrap does not (3 repeats, 3 % no
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import correlation, fmean, linear_regression, variance
 
@@ -51,7 +52,7 @@ def t_quantile(degrees: float, share: float = 0.975) -> float:
     return float(stdtrit(degrees, share))
 
 
-def plain(values) -> tuple[float, float] | None:
+def plain(values: Sequence[float]) -> tuple[float, float] | None:
     """t interval of the mean of `values` (loss), not on logarithms; None for fewer than 2, or without bounds."""
     if len(values) < 2:
         return None
@@ -69,18 +70,7 @@ def _welch(samples) -> tuple[float, float]:
     return math.sqrt(sum(errors)), sum(errors) ** 2 / parts if parts else 1.0
 
 
-def difference(left, right) -> tuple[float, tuple[float, float] | None]:
-    """(mean of `left` - mean of `right`, its interval) of independent samples: Welch's t, not on logarithms, since it
-    can be negative. None where a sample has fewer than 2 values."""
-    value = fmean(left) - fmean(right)
-    if min(len(left), len(right)) < 2:
-        return value, None
-    error, degrees = _welch([left, right])
-    reach = t_quantile(degrees) * error if error else 0.0
-    return value, (value - reach, value + reach)
-
-
-def shares(values) -> tuple[float, float] | None:
+def shares(values: Sequence[float]) -> tuple[float, float] | None:
     """95 % interval of the mean of shares from 0 to 1 (accuracy) over repeats, within [0, 1]; None for fewer than 2.
 
     A t interval of their log-odds, whose ends lie around the mean (the delta method: the standard error of the mean,
@@ -98,12 +88,12 @@ def shares(values) -> tuple[float, float] | None:
     return low, high
 
 
-def mean(sample, resolution: float = 0.0) -> Estimate:
+def mean(sample: Sequence[float], resolution: float = 0.0) -> Estimate:
     """Mean of a sample of values > 0, each rounded to steps of `resolution` (same unit, 0 = not rounded)."""
     return product([sample], [], [resolution])
 
 
-def changing(ratios) -> bool:
+def changing(ratios: Sequence[float]) -> bool:
     """Whether ratios, round after round, still approach their value, as one side's warm-up lets them.
 
     A t test, at LEVEL, of the slope of their logarithms over exp(-round / 2). Found with fewer than 4 rounds: never.
@@ -115,7 +105,7 @@ def changing(ratios) -> bool:
     return square * (len(logs) - 2) > (1 - square) * t_quantile(len(logs) - 2, 1 - LEVEL / 2) ** 2
 
 
-def paired(above, below) -> Estimate:
+def paired(above: Sequence[float], below: Sequence[float]) -> Estimate:
     """The ratio of two samples of values > 0 that belong together in pairs, as two epochs of one round do.
 
     The geometric mean of the pairs' ratios, with Student's t on their logarithms: what changes from pair to pair, but

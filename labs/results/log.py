@@ -20,7 +20,7 @@ from labs.errors import UseError
 from labs.printed import several
 from labs.results import line as lines
 from labs.results import text
-from labs.results.failures import failure, split_rank
+from labs.results.failures import Failure, failure, split_rank
 from labs.results.record import Configuration, RecordError
 from labs.results.run import Epoch, Run, load_record
 
@@ -42,13 +42,18 @@ class LogError(UseError):
         self.runs = list(runs)
 
 
-def read(path, *, model=None, workers=None, global_batch=None, images=None) -> list[Run]:
-    """The runs in a log, in its order.
+def read(
+    path: str | Path,
+    *,
+    model: str | None = None,
+    workers: int | None = None,
+    global_batch: int | None = None,
+    images: int | None = None,
+) -> list[Run]:
+    """The runs in a log, in its order: also those that ended before their first epoch.
 
-    Args: a path; the others fill in what the log does not say (`global_batch`: images per step over all workers;
-    `images`: in the data set).
-    Returns: one labs.results.run.Run for each run in the file, also for those that ended before their first epoch.
-    Errors: LogError if the file cannot be read, holds no finished epoch, or mixes ranks without a prefix.
+    The options fill in what the log does not say; global_batch: images per step over all workers; images: in the data
+    set. Raises LogError if the file cannot be read, holds no finished epoch, or mixes ranks without a prefix.
     """
     path, name = Path(path), Path(path).name
     try:
@@ -110,10 +115,9 @@ def _visible(path):
     return [said for rank, *said in found if rank in (None, lowest) or lowest is None], ranks
 
 
-def problem_in(path):
-    """The failure in a file, with its name; None where there is no such file."""
-    found = failure(path) if path and path.is_file() else None
-    return found and found | {"file": path.name}
+def problem_in(path: Path | None) -> Failure | None:
+    """The failure in a file; None where there is no such file."""
+    return failure(path) if path and path.is_file() else None
 
 
 def _record(path):
@@ -148,7 +152,7 @@ def _complete(run):
         run.steps = -(-run.samples // has.global_batch)
 
 
-def harmless(problem):
+def harmless(problem: Failure) -> bool:
     """Whether a job whose runs have all finished can have gone on after this failure."""
     return "CUDA_ERROR_OUT_OF_MEMORY" in problem["line"] or problem["kind"] in ("missing file", "missing module")
 
@@ -289,7 +293,7 @@ def _sections(visible, name):
         elif kind == "repeat":
             _repeat(runs, *found)
         elif kind == "epoch":
-            _open(runs, *found, name)
+            _open(runs, name, *found)
         elif kind == "stopped":
             runs[-1].stopped = True
         elif kind == "samples":
@@ -335,7 +339,7 @@ def _repeat(runs, number, planned):
     runs[-1].planned_repeats = planned
 
 
-def _open(runs, number, planned, name):
+def _open(runs, name, number, planned):
     section = runs[-1]
     if section.number is not None and number <= section.number:
         if number == section.number and number > 1:

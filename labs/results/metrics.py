@@ -15,11 +15,14 @@ The rules (Hoefler and Belli, "Scientific Benchmarking of Parallel Computing Sys
 
 import itertools
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from statistics import fmean
+from typing import TypedDict
 
 from labs.printed import finite, several
 from labs.results import intervals
+from labs.results.failures import Failure
 from labs.results.intervals import Estimate
 from labs.results.record import Configuration
 from labs.results.run import MetricsError, Run
@@ -211,7 +214,7 @@ def _merged(runs):
     return replace(first, repeats=[repeat for one in equal for repeat in one.repeats]), stranger
 
 
-def find_baseline(run: Run, runs) -> Run:
+def find_baseline(run: Run, runs: Iterable[Run] | Baselines) -> Run:
     """The 1-worker run among `runs` by which `run` may be divided; equal ones of one study, job or file become one.
 
     Preferred: the run's own strategy before "single", then weak scaling before strong, then the same job.
@@ -260,7 +263,7 @@ NOT_PAIRED = (
 )
 
 
-def speedup(run: Run, baseline) -> Estimate:
+def speedup(run: Run, baseline: Run | Iterable[Run] | Baselines) -> Estimate:
     """images/second of `run` / images/second of its 1-worker baseline, S(p) = T(1) / T(p) for equal epochs.
 
     Where they took turns it is the ratio within each round, geometric mean over rounds.
@@ -285,7 +288,7 @@ def speedup(run: Run, baseline) -> Estimate:
         notes.append(NOT_PAIRED)
     estimate = estimate.scaled(factor)
     least = (estimate.interval or estimate.rounded or (estimate.value,))[0]
-    if least > run.workers:
+    if least and run.workers and least > run.workers:
         notes.append(
             "efficiency above 1: either the workers together have more cache and memory, or this is the wrong baseline"
         )
@@ -309,7 +312,7 @@ def _image_ratio(run: Run, base: Run) -> tuple[float, list[str]]:
     return 1.0, ["images per epoch not known: speedup is the ratio of epoch times, as for equal epochs"]
 
 
-def efficiency(run: Run, baseline) -> Estimate:
+def efficiency(run: Run, baseline: Run | Iterable[Run] | Baselines) -> Estimate:
     """Speedup / workers, with interval; errors as in `speedup`."""
     return speedup(run, baseline).scaled(1 / (run.workers or 1))
 
@@ -333,8 +336,69 @@ def _has(run, name):
     return any(name in epoch.metrics for repeat in run.repeats for epoch in repeat)
 
 
-def summarise(runs) -> list[dict]:
-    """One dict per run, ready for JSON (unknown = None, no NaN): keys say the quantity, times in seconds.
+class Row(TypedDict):
+    """One run in numbers, ready for JSON: None for what is not known or not finite; times in seconds.
+
+    The configuration (labs.results.record) and what else the file says of the run (labs.results.run); `repeats` counts
+    those with a steady epoch. Beside a quantity stand its interval [low, high], None without one, and `_rounded`, what
+    the rounding of a log's times leaves open. loss and accuracy have a value for each epoch; scaling: see `scaling`.
+    """
+
+    source: str
+    run: int
+    kind: str
+    name: str | None
+    model: str | None
+    strategy: str | None
+    workers: int | None
+    nodes: int | None
+    global_batch: int | None
+    local_batch: int | None
+    learning_rate: float | None
+    dataset: str | None
+    images: int | None
+    image_size: int | None
+    precision: str | None
+    seed: int | None
+    repeats: int
+    epochs_per_repeat: int | None
+    steps: int | None
+    hardware: str | None
+    oversubscribed: bool | None
+    started: str | None
+    failure: Failure | None
+    truncated: bool
+    images_per_epoch: int | None
+    rounds: int | None
+    study: str | None
+    epoch_seconds_resolution: float | None
+    images_per_second_per_worker: float | None
+    scaling: str | None
+    epoch_seconds: float | None
+    epoch_seconds_interval: list[float] | None
+    epoch_seconds_rounded: list[float] | None
+    images_per_second: float | None
+    images_per_second_interval: list[float] | None
+    images_per_second_rounded: list[float] | None
+    speedup: float | None
+    speedup_interval: list[float] | None
+    speedup_rounded: list[float] | None
+    efficiency: float | None
+    efficiency_interval: list[float] | None
+    efficiency_rounded: list[float] | None
+    loss: list[float | None]
+    final_loss: float | None
+    final_loss_interval: list[float] | None
+    final_loss_rounded: list[float] | None
+    accuracy: list[float | None]
+    final_accuracy: float | None
+    final_accuracy_interval: list[float] | None
+    final_accuracy_rounded: list[float] | None
+    notes: list[str]
+
+
+def summarise(runs: Iterable[Run]) -> list[Row]:
+    """The Row of each run.
 
     Baselines are looked for among `runs`; a missing one gives None for speedup and efficiency, and a note says why.
     """
@@ -346,7 +410,7 @@ def summarise(runs) -> list[dict]:
 _OWN = ("kind", "name", "steps", "images", "hardware", "oversubscribed", "started", "failure", "truncated")
 
 
-def _row(run: Run, pool: Baselines) -> dict:
+def _row(run: Run, pool: Baselines) -> Row:
     seconds, rate, kind = epoch_seconds(run), throughput(run), None
     notes = [*run.notes, *seconds.notes, *rate.notes]
     try:

@@ -4,6 +4,7 @@ Version 2 has a part `configuration`: how the training was run. In version 1 its
 records are still read. Fields that this kit does not know are kept.
 """
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -167,7 +168,7 @@ class Record(_RecordPart):
         return devices.hardware(self.machine)
 
 
-def load(path) -> Record:
+def load(path: str | Path) -> Record:
     """The record in a file.
 
     Errors: RecordError if the file cannot be read or holds what cannot be true (NoRecordError: something else).
@@ -182,7 +183,7 @@ def load(path) -> Record:
     return read(data, path)
 
 
-def read(data, where) -> Record:
+def read(data: object, where: object) -> Record:
     """The record in parsed JSON; `where` names it in the errors, which are those of `load`."""
     if not isinstance(data, dict) or "epochs" not in data:
         raise NoRecordError(f"{where}: not a run record. Give the .json that a training left in its folder of runs.")
@@ -198,7 +199,7 @@ def read(data, where) -> Record:
         raise RecordError(f"{where}: broken run record: {mistake} Make the run again.") from None
 
 
-def save(path, record: Record) -> None:
+def save(path: str | Path, record: Record) -> None:
     """Write a record atomically: whoever reads `path` sees the old record or the new one, never half of one.
 
     Errors: UnwritableError (unwritable folder, full disk); an older record then stays as it was.

@@ -8,6 +8,7 @@ from statistics import fmean
 from labs.errors import UseError
 from labs.printed import several
 from labs.results import record as records
+from labs.results.failures import Failure
 from labs.results.record import Configuration, Record
 
 
@@ -58,7 +59,7 @@ class Run:
     started: str | None = None
     folder: Path | None = None
     repeats: list[list[Epoch]] = field(default_factory=list)
-    failure: dict | None = None
+    failure: Failure | None = None
     truncated: bool = False
     notes: list[str] = field(default_factory=list)
 
@@ -67,11 +68,11 @@ class Run:
         return f"{self.model or 'unknown model'} on {several(workers, 'worker')} ({self.source}, run {self.index})"
 
     @property
-    def model(self):
+    def model(self) -> str | None:
         return self.configuration.model
 
     @property
-    def workers(self):
+    def workers(self) -> int | None:
         return self.configuration.workers
 
     @cached_property
@@ -138,12 +139,12 @@ def from_record(record: Record, source: str | None = None) -> Run:
     return run
 
 
-def load_record(path) -> Run:
-    """The run that a record file (runs/<name>.json) describes; errors are those of labs.results.record.load."""
+def load_record(path: str | Path) -> Run:
+    """The run that a record file (runs/<name>.json) describes. Raises RecordError, as labs.results.record.load."""
     return of_file(records.load(path), path)
 
 
-def of_file(record: Record, path) -> Run:
+def of_file(record: Record, path: str | Path) -> Run:
     """The run that the record in a file describes."""
     run = from_record(record, Path(path).name)
     run.folder = Path(path).resolve().parent

@@ -13,7 +13,7 @@ LATE = "- whether a rank that is late will come: look again in a minute"
 BUSY = 0.3  # of a core: a thread that takes more than this computes
 
 
-def screen(name, ranks):
+def screen(name: str, ranks: list[dict]) -> str:
     """One screen on a job that goes on: where its ranks are, as labs.jobs.standing sees them; who waits for whom."""
     lines = [f"{name}: {several(max(each['size'] for each in ranks), 'rank')}"]
     for rank in ranks:
@@ -52,7 +52,7 @@ def _in_tensorflow(frames):
     return not _collective(frames) and "/tensorflow/" in frames[0][0]
 
 
-def verdict(ranks):
+def verdict(ranks: list[dict]) -> list[str]:
     """Sentences: who waits in which collective for whom, and what those do that do not come."""
     calls, lines = grouped((waits(rank), rank) for rank in ranks), []
     others, every = calls.pop(None, []), set(range(max(rank["size"] for rank in ranks)))
@@ -72,7 +72,7 @@ def verdict(ranks):
     return lines
 
 
-def stuck(ranks):
+def stuck(ranks: list[dict]) -> bool:
     """Does a rank wait for another one that is in another call, asleep or gone?"""
     calls = [waits(rank) for rank in ranks]
     late = [rank for rank, call in zip(ranks, calls, strict=True) if not call]

@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from labs.results.run import Run
 
-def over_time(run, most=60):
+
+def over_time(run: Run, most: int = 60) -> np.ndarray:
     """(place, lowest, median, highest) of the steps of all epochs, four arrays; times in seconds.
 
     place: the epoch, from 0 (warm-up), or the round where trainings took turns, and the share of its steps done. Where
@@ -20,12 +22,12 @@ def over_time(run, most=60):
     return np.array(rows).reshape(-1, 4).T
 
 
-def steady(run):
+def steady(run: Run) -> list[np.ndarray]:
     """Arrays of the seconds of each step, one for each steady epoch that has steps."""
     return [np.array(epoch.step_seconds) for repeat in run.steady for epoch in repeat if epoch.step_seconds]
 
 
-def distribution(run, workers=1):
+def distribution(run: Run, workers: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """(seconds, ascending; share of the steady steps that take so long or less): the steps' empirical distribution.
 
     workers: of the slowest of so many, each of which takes its step from the same epoch, whatever the others take:
@@ -41,7 +43,7 @@ def distribution(run, workers=1):
     return seconds[order], np.cumsum(np.concatenate(weights)[order]) / len(seconds)
 
 
-def quantile(seconds, shares, share=0.5):
+def quantile(seconds: np.ndarray, shares: np.ndarray, share: float = 0.5) -> float:
     """The seconds below or at which `share` of the steps lie, of what `distribution` gave; half way to the next step
     where it is exactly that share, as a median is of an even number of steps."""
     at, after = (min(np.searchsorted(shares, each), len(seconds) - 1) for each in (share - 1e-12, share + 1e-12))

@@ -9,11 +9,12 @@ Pharmacokinetics and Biopharmaceutics 15, 1987).
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from statistics import fmean
 
 from labs.results import intervals, metrics
-from labs.results.run import MetricsError
+from labs.results.run import MetricsError, Run
 
 YES, NO, OPEN = "yes", "no", "can't tell"
 MATTERS = 0.05  # a difference of 5 % of efficiency
@@ -37,7 +38,7 @@ class Verdict:
     why: str | None = None
 
     @property
-    def said(self):
+    def said(self) -> str:
         """The answer as a table shows it, with the reason in brackets."""
         return f"{self.answer} ({self.why})" if self.why else self.answer
 
@@ -58,7 +59,7 @@ class Verdict:
         return " ".join([f"{said[self.answer]}{small}.", ratio, self._power(), *notes])
 
     def _power(self):
-        if self.reliable > 1:
+        if self.smallest is None or self.reliable is None or self.reliable > 1:
             return "The spread is so large that not even a factor of 2 would be found in 4 of 5 such studies."
         return (
             f"With this spread, {self.smallest:.1%} would have counted as real; a true difference of "
@@ -66,12 +67,12 @@ class Verdict:
         )
 
 
-def inside(low, high, matters):
+def inside(low: float, high: float, matters: float) -> bool:
     """Whether all of the interval is within a relative difference of `matters`, up or down."""
     return 1 / (1 + matters) <= low and high <= 1 + matters
 
 
-def decide(interval, matters=MATTERS):
+def decide(interval: tuple[float, float] | None, matters: float = MATTERS) -> str:
     """YES: the interval leaves out 1. NO: it lies within `matters`. Else, or without an interval, OPEN."""
     if not interval:
         return OPEN
@@ -79,7 +80,7 @@ def decide(interval, matters=MATTERS):
     return YES if low > 1 or high < 1 else NO if inside(low, high, matters) else OPEN
 
 
-def power(estimate):
+def power(estimate: intervals.Estimate) -> tuple[float | None, float | None]:
     """(smallest, reliable) relative differences of an Estimate with an interval over repeats, else (None, None).
 
     smallest: half the interval's width, rounding included; reliable: with the quantile of 80 % added to that of 97.5 %
@@ -96,7 +97,9 @@ def power(estimate):
     return math.expm1(half), math.expm1(sure)
 
 
-def compare(runs, first, second, workers=2, *, matters=MATTERS, floor=0.0):
+def compare(
+    runs: Iterable[Run], first: str, second: str, workers: int = 2, *, matters: float = MATTERS, floor: float = 0.0
+) -> Verdict:
     """The Verdict on efficiency(first) / efficiency(second) on `workers`, from labs.results.run.Run objects.
 
     first, second: names of the networks. Runs of the same configuration in one study are taken together. floor: the
@@ -117,10 +120,10 @@ def compare(runs, first, second, workers=2, *, matters=MATTERS, floor=0.0):
         same = [run for run in chosen if run.configuration.same_training(chosen[0].configuration)]
         run = replace(chosen[0], repeats=[repeat for other in same for repeat in other.repeats])
         base = metrics.find_baseline(run, runs)
-        images = [metrics.epoch_images(r)[0] for r in (run, base)]
-        if None in images:
+        images, of_base = (metrics.epoch_images(each)[0] for each in (run, base))
+        if not images or not of_base:
             raise MetricsError(f"{name}: the images of an epoch are not known, so no efficiency. Pass run records.")
-        factor *= (images[0] / images[1]) ** sign
+        factor *= (images / of_base) ** sign
         (ours, our_step), (theirs, their_step) = _times(run), _times(base)
         rounds, busy = metrics.calm(run, base)
         if rounds:

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from labs.errors import UseError
 
@@ -28,22 +29,22 @@ class Watched:
 
     rank: int
     kind: str
-    about: dict
-    samples: list
+    about: dict[str, Any]
+    samples: list[dict[str, Any]]
 
-    def mean(self, key):
+    def mean(self, key: str) -> float:
         """The mean of `cores`, `memory` or `faults` over the time that was watched."""
         return sum(sample[key] * sample["seconds"] for sample in self.samples) / self.seconds
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         return sum(sample["seconds"] for sample in self.samples)
 
     @property
-    def images_per_second(self):
+    def images_per_second(self) -> float:
         return sum(sample["images"] for sample in self.samples) / self.seconds
 
-    def shares(self):
+    def shares(self) -> dict[str, float]:
         """{phase: its share of the time, 0 to 1}, in the order in which the phases came."""
         found = Counter()
         for sample in self.samples:
@@ -51,7 +52,7 @@ class Watched:
         return {phase: seconds / self.seconds for phase, seconds in found.items()}
 
 
-def read(path):
+def read(path: str | Path) -> Watched:
     """The Watched of one file. Raises WatchedError."""
     path = Path(path)
     try:
@@ -68,7 +69,7 @@ def read(path):
     return watched
 
 
-def ranks(stem):
+def ranks(stem: str | Path) -> list[Watched]:
     """The Watched of all ranks of a run, by rank; stem: path of its files without ending. Raises WatchedError."""
     stem = Path(stem)
     paths = list(stem.parent.glob(f"{stem.name}.rank*.samples"))

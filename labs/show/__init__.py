@@ -2,7 +2,6 @@
 
 figure      what all figures share: made, stamped, shown
 plots       figures of runs
-canvas      figures that are drawn within a blink
 widgets     controls above a picture that follows them; lines to tick
 tables      rows as a table
 """

@@ -7,13 +7,22 @@ can tell apart; markers differ too.
 import base64
 import html
 import io
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
-def new_figure(panels=1, width=4.0, height=3.2, rows=1, **options):
-    """(Figure, list of axes): `panels` beside each other, or `rows` under each other, each width x height inches.
+def new_figure(
+    panels: int = 1, width: float = 4.0, height: float = 3.2, rows: int = 1, **options
+) -> "tuple[Figure, np.ndarray]":
+    """(Figure, array of its axes): `panels` beside each other, or `rows` under each other, each width x height inches.
 
     options: further ones of matplotlib's Figure.subplots.
     """
@@ -26,34 +35,37 @@ def new_figure(panels=1, width=4.0, height=3.2, rows=1, **options):
     return figure, axes
 
 
-def light(axis):
+def light(axis: "Axes") -> None:
     """The look of all axes: a pale grid, no lines above and at the right."""
     axis.grid(alpha=0.3)
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def stamp(figure, *kinds, note=None):
-    """Say at the lower right what the figure's numbers are: "measured", "recorded", "simulated", "computed" or
-    "predicted"."""
+def stamp(figure: "Figure", *kinds: str, note: str | None = None) -> None:
+    """Say at the lower right what the figure's numbers are: kinds "measured", "recorded", "simulated", "computed" or
+    "predicted", and a note behind a colon."""
     text = " and ".join(sorted(set(kinds))) + (f": {note}" if note else "")
     figure.supxlabel(text, fontsize=9, x=0.99, ha="right", color="0.35")
 
 
-def finished(figure, alt, *kinds, note=None, runs=()):
-    """The figure, stamped, with its text alternative and the runs that it shows: as `show` displays it."""
+def finished(figure: "Figure", alt: str, *kinds: str, note: str | None = None, runs: Iterable = ()) -> "Figure":
+    """The figure, as `show` displays it.
+
+    alt: its text alternative; kinds, note: see `stamp`; runs: that it shows, see `shows`.
+    """
     stamp(figure, *kinds, note=note)
     figure.alt, figure.runs = alt, runs
     return figure
 
 
-def png(figure):
+def png(figure: "Figure") -> bytes:
     """The figure as PNG bytes."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png")
     return buffer.getvalue()
 
 
-def bundle(figure):
+def bundle(figure: "Figure") -> dict[str, str]:
     """The figure as Jupyter displays it: {"text/html": one image with its text alternative, "image/png": base64,
     "text/plain": the text}."""
     data = base64.b64encode(figure.png() if hasattr(figure, "png") else png(figure)).decode()
@@ -62,14 +74,17 @@ def bundle(figure):
     return {"text/html": image, "image/png": data, "text/plain": figure.alt}
 
 
-def shows(runs):
-    """What an output says of the runs that it shows, rows of results or labs.results.run.Run, for a later reader."""
+def shows(runs: Iterable) -> dict[str, Any]:
+    """What an output says of the runs that it shows, for a later reader: {"labs": {"shows": {file: {kind, started}}}}.
+
+    runs: rows of results, or labs.results.run.Run.
+    """
     rows = [run if isinstance(run, dict) else vars(run) for run in runs]
     shown = {row["source"]: {key: row.get(key) for key in ("kind", "started")} for row in rows if "source" in row}
     return {"labs": {"shows": shown}}
 
 
-def show(figure):
+def show(figure: "Figure") -> None:
     """Display a figure in a notebook: as an image with its text alternative for screen readers. Of one with `runs` the
     output also says which runs these are."""
     from IPython.display import display

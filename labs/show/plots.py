@@ -4,7 +4,9 @@ Every function returns a matplotlib Figure with its text alternative in `figure.
 notebook.
 """
 
+from collections.abc import Iterable, Sequence
 from itertools import cycle
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +14,12 @@ from labs.printed import grouped, several
 from labs.results import metrics
 from labs.results import steps as of_steps
 from labs.results.collect import BRACKETS
-from labs.results.run import MetricsError
+from labs.results.metrics import Row
+from labs.results.run import MetricsError, Run
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure, png, show
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["curves", "learning", "memory", "png", "rounds", "scaling", "search", "show", "steps"]
 
@@ -59,9 +65,10 @@ def _with_interval(row, key, unit):
     return f"{row[key]:.3g} {unit} on {row['workers']}{between}"
 
 
-def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
-    """Quantities of QUANTITIES over the number of workers; one curve per model and strategy. Bars: intervals, of times
-    and rates in these minutes, of ratios 95 %; of a single run, what the rounding of its log leaves open."""
+def scaling(rows: Iterable[Row], quantities: Sequence[str] = ("epoch time", "throughput", "speedup")) -> "Figure":
+    """Quantities, by their names in QUANTITIES, over the number of workers; one curve per model and strategy. Bars:
+    intervals, of times and rates in these minutes, of ratios 95 %; of a single run, what the rounding of its log leaves
+    open."""
     rows = [row for row in rows if row["workers"]]
     figure, axes = new_figure(len(quantities))
     sentences = []
@@ -96,7 +103,7 @@ def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
     return finished(figure, " ".join(sentences), *(row["kind"] for row in rows), runs=rows)
 
 
-def learning(rows):
+def learning(rows: Sequence[Row]) -> "Figure":
     """Loss and accuracy after each epoch, one curve per run: do they learn the same?"""
     figure, axes = new_figure(2, width=4.4)
     sentences = []
@@ -117,7 +124,7 @@ def learning(rows):
     return finished(figure, " ".join(sentences), *(row["kind"] for row in rows), runs=rows)
 
 
-def rounds(run, baseline):
+def rounds(run: Run, baseline: Run) -> "Figure":
     """What trainings that took turns measured in each round: the epochs of both, and their ratio with the speedup.
 
     run, baseline: labs.results.run.Run on several workers and on 1, of one study. Raises MetricsError: they did not
@@ -157,7 +164,7 @@ def rounds(run, baseline):
     return finished(figure, " ".join(sentences), run.kind, baseline.kind, runs=(baseline, run))
 
 
-def steps(*runs):
+def steps(*runs: Run) -> "Figure":
     """Every step of some runs in time, and how the steady ones are distributed.
 
     runs: labs.results.run.Run with the seconds of steps (of a record; logs have none). Beside each run on several
@@ -224,10 +231,10 @@ def _logarithmic(axis, which):
     line.set_minor_formatter(NullFormatter())
 
 
-def memory(parts_by_batch, limit=None):
+def memory(parts_by_batch: dict[int, dict[str, float]], limit: float | None = None) -> "Figure":
     """Memory of a training step by part, stacked, for several batch sizes.
 
-    parts_by_batch: {batch: {part: bytes}}; limit: bytes, drawn as a line.
+    parts_by_batch: {images per worker and step: {part: bytes}}; limit: bytes, drawn as a line.
     """
     figure, (axis,) = new_figure(1, width=5.0)
     batches = list(map(str, parts_by_batch))
@@ -246,8 +253,11 @@ def memory(parts_by_batch, limit=None):
     return finished(figure, alt, "simulated", note="computed from the model")
 
 
-def search(result):
-    """Seconds per step of each batch size tried by labs.measure.maxbatch, and where memory ran out."""
+def search(result: dict[str, Any]) -> "Figure":
+    """Images per second of each batch size that labs.measure.maxbatch.search has tried, and where memory ran out.
+
+    result: what it returns.
+    """
     figure, (axis,) = new_figure(1, width=5.0)
     fits = [t for t in result["trials"] if t["fits"]]
     sizes, rates = [t["batch"] for t in fits], [t["batch"] / t["seconds"] for t in fits]
@@ -266,8 +276,11 @@ def search(result):
     return finished(figure, alt, result["kind"])
 
 
-def curves(series, *, x, y, title, start=0):
-    """Several curves over steps or epochs. series: {name: values}; x, y: axis labels with units."""
+def curves(series: dict[str, Sequence[float]], *, x: str, y: str, title: str, start: int = 0) -> "Figure":
+    """Several curves over steps or epochs.
+
+    series: {name: values}; x, y: axis labels with units; start: where the first value stands on the x axis.
+    """
     figure, (axis,) = new_figure(1, width=5.0)
     for (name, values), (colour, marker) in zip(series.items(), _styles(), strict=False):
         axis.plot(range(start, start + len(values)), values, color=colour, marker=marker, ms=4, label=name)

@@ -1,8 +1,10 @@
 """Rows as a table in a notebook; numbers keep their digits, None is an empty cell."""
 
 import html
+from collections.abc import Mapping, Sequence
 
 from labs.results.collect import BRACKETS, span
+from labs.results.metrics import Row
 from labs.show.figure import shows
 
 UNSEEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)"  # for screen readers
@@ -21,16 +23,25 @@ def _digits(value):
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def page(html_text, plain, metadata=None):
+def page(html_text: str, plain: str, metadata: dict | None = None) -> None:
     """Display HTML, which `plain` replaces where there is none."""
     from IPython.display import display
 
     display({"text/html": html_text, "text/plain": plain}, raw=True, metadata=metadata)
 
 
-def show(rows, columns=None, headers=None, metadata=None):
-    """Display rows (dicts) as a table of `columns`, those of the first row if none are named; headers:
-    {column: heading}, else the column's own name."""
+def show(
+    rows: Sequence[Mapping],
+    columns: Sequence[str] | None = None,
+    headers: dict[str, str] | None = None,
+    metadata: dict | None = None,
+) -> None:
+    """Display rows as a table.
+
+    columns: keys of the rows, those of the first row if none are named
+    headers: {column: heading}, else the column's own name
+    metadata: of the output, see labs.show.figure.shows
+    """
     from tabulate import tabulate
 
     columns, headers = columns or list(rows[0]), headers or {}
@@ -48,7 +59,7 @@ def _line(cell, texts):
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def scaling(rows):
+def scaling(rows: Sequence[Row]) -> None:
     """Display rows of labs.results.collect as a table for a notebook: values with their intervals in brackets."""
 
     def cell(row, key):

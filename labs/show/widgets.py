@@ -10,6 +10,8 @@ import html
 import inspect
 import io
 import re
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import ipywidgets
 
@@ -22,7 +24,7 @@ _KEYS_STAY = (
 )
 
 
-def control(name, values, first=None):
+def control(name: str, values: tuple | list, first: Any = None) -> ipywidgets.ValueWidget:
     """One labelled control. values: (lowest, highest) or (lowest, highest, step) gives a slider; a list of numbers a
     slider over these, another list a drop-down.
 
@@ -51,13 +53,13 @@ class Still(ipywidgets.VBox):
     still = {}
 
     def _repr_mimebundle_(self, **options):
-        return super()._repr_mimebundle_(**options) | self.still
+        return (super()._repr_mimebundle_(**options) or {}) | self.still
 
     def __repr__(self):
         return self.still.get("text/plain") or super().__repr__()
 
 
-def explore(draw, **controls):
+def explore(draw: Callable, **controls: tuple | list) -> ipywidgets.VBox:
     """Controls in two columns above a picture: whenever one moves, `draw(**values)` draws the picture again.
 
     draw: function of the controls' values that returns a matplotlib Figure with `.alt`; a control begins at the default
@@ -87,11 +89,16 @@ def explore(draw, **controls):
 _WRAP = "<style>.labs-checklist .widget-label-basic {white-space: normal; line-height: 1.4}</style>"
 
 
-def checklist(title, lines, ticked, keep, note):
-    """Lines to tick below a title; `ticked` are those that are already. Returns the widget (an ipywidgets.VBox).
+def checklist(
+    title: str, lines: Sequence[str], ticked: Collection[str], keep: Callable[[str, bool], object], note: str
+) -> ipywidgets.VBox:
+    """Lines to tick below a title. Returns the widget.
 
-    keep(line, whether it is ticked now) is called at each tick; what it prints is shown below the lines. note: a
-    sentence below them. Text in backticks is code. A saved notebook keeps the list as it was when the cell was run.
+    ticked: those of the lines that are ticked already
+    keep: is called with a line, and whether it is ticked now, at each tick; what it prints is shown below the lines
+    note: a sentence below them
+
+    Text in backticks is code. A saved notebook keeps the list as it was when the cell was run.
     """
     said = ipywidgets.HTML()
     boxes = []

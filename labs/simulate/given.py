@@ -2,6 +2,7 @@
 
 import math
 import numbers
+from typing import Any
 
 from labs.errors import UseError
 
@@ -10,20 +11,20 @@ class SimulationError(UseError):
     """A simulation cannot be run as asked; the message names the argument and says what it must be."""
 
 
-def whole(name, value, least=1, most=None):
+def whole(name: str, value: Any, least: int = 1, most: float = math.inf) -> int:
     """`value` as an int. Raises SimulationError unless it is a whole number from `least` to `most`."""
     good = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not good or value < least or (most is not None and value > most):
-        span = f"at least {least}" if most is None else f"from {least} to {most}"
+    if not good or not least <= int(value) <= most:
+        span = f"at least {least}" if math.isinf(most) else f"from {least} to {most}"
         raise SimulationError(f"{name} is {value!r}: it must be a whole number, {span}.")
     return int(value)
 
 
-def number(name, value, least=0.0, above=False, most=math.inf):
+def number(name: str, value: Any, least: float = 0.0, above: bool = False, most: float = math.inf) -> float:
     """`value` as a float. Raises SimulationError unless it is finite, not below `least` (with `above`: above it), and
     not over `most`."""
     good = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not good or value < least or value > most or (above and value == least):
+    if not good or not least <= float(value) <= most or (above and value == least):
         span = f"above {least:g}" if above else f"at least {least:g}"
         limit = "" if math.isinf(most) else f" and at most {most:g}"
         raise SimulationError(f"{name} is {value!r}: it must be a number {span}{limit}.")

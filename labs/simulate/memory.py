@@ -11,14 +11,25 @@ SHARDED = {
 SLOTS = {"SGD": 0, "momentum": 1, "Adam": 2}  # numbers that the optimizer keeps for each parameter
 
 
-def step(parameters, activations, local_batch, slots=1, bytes_per_value=4, devices=1, sharded="nothing"):
+def step(
+    parameters: float,
+    activations: float,
+    local_batch: int,
+    slots: int = 1,
+    bytes_per_value: float = 4,
+    devices: int = 1,
+    sharded: str = "nothing",
+) -> dict[str, float]:
     """Bytes on each device by part, {"weights", "gradients", "optimizer", "activations"}.
 
-    parameters: of the network; activations: bytes that backward needs kept, for one sample in float32; local_batch:
-    samples per device and step; slots: see SLOTS; bytes_per_value: 4 (float32) or 2, of every value; sharded: a key of
-    SHARDED, the parts of which each device keeps 1/K only. Data parallelism alone divides none of them.
-    Workspaces of the operations are left out. Source of the parts and of what can be sharded: S. Rajbhandari and
-    others, ZeRO, SC 2020. Raises SimulationError.
+    parameters: of the network; activations: bytes that backward needs kept, for one sample in float32
+    local_batch: samples per device and step
+    slots: numbers that the optimizer keeps for each parameter, see SLOTS
+    bytes_per_value: 4 (float32) or 2, of every value
+    devices: K; sharded: a key of SHARDED, the parts of which each device keeps 1/K only
+
+    Data parallelism alone divides none of them. Workspaces of the operations are left out. Source of the parts and of
+    what can be sharded: S. Rajbhandari and others, ZeRO, SC 2020. Raises SimulationError.
     """
     parameters, activations = number("parameters", parameters), number("activations", activations)
     local_batch, slots, devices = whole("local_batch", local_batch), whole("slots", slots, 0), whole("devices", devices)

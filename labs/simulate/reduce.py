@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from labs.simulate.given import SimulationError, number, whole
 
@@ -20,18 +21,18 @@ class Step(NamedTuple):
     """One step of the ring: "reduce-scatter" or "all-gather", its messages, and all vectors after it, shape (K, n)."""
 
     phase: str
-    sends: list
+    sends: list[Send]
     vectors: np.ndarray
 
 
-def chunks(size, workers):
+def chunks(size: int, workers: int) -> list[slice]:
     """Slices that divide a vector of `size` numbers into K chunks; the first ones have one number more."""
     size, workers = whole("size", size, 0), whole("workers", workers)
     bounds = np.cumsum([0] + [size // workers + (k < size % workers) for k in range(workers)])
     return [slice(int(low), int(high)) for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
 
 
-def ring(vectors):
+def ring(vectors: ArrayLike) -> list[Step]:
     """Ring all-reduce of `vectors`, shape (K, n): the 2 (K - 1) Steps after which each worker has the sum.
 
     In step t of the reduce-scatter worker w sends its part of chunk w - t to worker w + 1, which adds it; then worker w
@@ -61,13 +62,13 @@ def ring(vectors):
     return steps
 
 
-def ring_bytes(workers, size):
+def ring_bytes(workers: int, size: float) -> float:
     """Bytes that each worker sends in a ring all-reduce of `size` bytes: 2 (K - 1) / K of them."""
     workers, size = whole("workers", workers), number("size", size)
     return 2 * (workers - 1) / workers * size
 
 
-def ring_seconds(workers, size, latency, bandwidth):
+def ring_seconds(workers: int, size: float, latency: float, bandwidth: float) -> float:
     """Seconds of a ring all-reduce: 2 (K - 1) messages, one after the other, of size / K bytes each.
 
     size in bytes, latency in seconds for each message, bandwidth in bytes/s of each worker's link.
@@ -77,7 +78,7 @@ def ring_seconds(workers, size, latency, bandwidth):
     return 2 * (workers - 1) * (latency + size / workers / bandwidth)
 
 
-def server_seconds(workers, size, latency, bandwidth, servers=1):
+def server_seconds(workers: int, size: float, latency: float, bandwidth: float, servers: int = 1) -> float:
     """Seconds until all workers have the sum from parameter servers, each of which holds an equal part.
 
     A server's link carries the parts of all workers in turn, first in, then out; a worker's own link carries the whole

@@ -15,7 +15,8 @@ class ArgumentError(UseError):
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that every training script of the course shares to an argparse parser."""
+    """Add to a parser the options that every training script of the course shares: data set, images and their size,
+    repeats, seed, name and folder of the run record."""
     add = parser.add_argument
     add("--dataset", default="digits", help="digits, cifar10, folder:PATH or synthetic (default: digits)")
     add("--image_size", type=int, default=32, help="pixels per side that the network sees (default: 32)")
@@ -27,7 +28,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
-    """Arguments of the command line; a script that still has blanks stops here with one clear line."""
+    """The arguments of this program's command line. A script that still has blanks stops here (SystemExit) with one
+    clear line; so does one with an unknown option, as argparse has it."""
     script = Path(sys.argv[0])
     args = parser.parse_args()
     for line, text in blanks.blanks(script):
@@ -35,7 +37,7 @@ def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
     return args
 
 
-def check(args):
+def check(args: argparse.Namespace) -> None:
     """Raise ArgumentError for less than 1 of what there must be, and for a name that no run can have."""
     for what in ("epochs", "repeats", "batch_size", "images", "image_size"):
         value = getattr(args, what)

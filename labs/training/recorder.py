@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,8 +30,11 @@ class Recorder(keras.callbacks.Callback):
     """Times every step of `fit` and keeps `path`, runs/<name>.json, up to date. record: what has been recorded so far.
 
     args: parsed command line (see `arguments`; also `epochs` and `batch_size`, the global batch)
-    model: name of the network; strategy: "single", "mirrored", "horovod" or "jax"; workers: how many take part
-    images: number of images in the data set; learning_rate: the rate in use (after scaling)
+    model: name of the network
+    strategy: "single", "mirrored", "horovod" or "jax"
+    workers: how many take part
+    images: number of images in the data set
+    learning_rate: the rate in use, after scaling; None: not to be compared with the optimizer's
 
     Where trainings take turns (labs.jobs.turns), an epoch begins when it is this one's turn.
 
@@ -48,9 +52,12 @@ class Recorder(keras.callbacks.Callback):
     repeat, with "horovod" ranks.RankError if ranks disagree.
     """
 
-    def __init__(self, args, *, model, strategy, workers, images, learning_rate):
+    def __init__(
+        self, args: Namespace, *, model: str, strategy: str, workers: int, images: int, learning_rate: float | None
+    ):
         super().__init__()
         check(args)
+        self._asked = args
         self.rank, self.repeat, self._processes = 0, 0, 1
         name = run_name(args, model, strategy, workers)
         self.path = Path(args.runs) / f"{name}.json"
@@ -83,7 +90,7 @@ class Recorder(keras.callbacks.Callback):
         )
         self.start(vars(args) | told)
 
-    def start(self, told):
+    def start(self, told: dict) -> None:
         """Agree with the other ranks, join those that take turns, and leave the record at its beginning.
 
         told: the settings that all ranks must have been told alike, {name: value}.
@@ -182,13 +189,13 @@ class Recorder(keras.callbacks.Callback):
     def _report(self, now):
         """A few bytes for the progress bar, twice a second; losing them loses nothing."""
         self._reported = now
-        has, done = self.record.configuration, len(self.record.epochs)
-        total = has.epochs_per_repeat * has.repeats
+        done = len(self.record.epochs)
+        total = self._asked.epochs * self._asked.repeats
         steps = self.record.steps or (self.params or {}).get("steps")
         spent = self._steps if done else []  # the first epoch holds tracing: its steps tell no rate
         fraction = (done + (len(self._steps) / steps if steps else 0)) / total
         state = {"epochs_done": done, "epochs": total, "step": len(self._steps), "steps": steps, "fraction": fraction}
-        state["images_per_second"] = has.global_batch * len(spent) / sum(spent) if spent else None
+        state["images_per_second"] = self._asked.batch_size * len(spent) / sum(spent) if spent else None
         with contextlib.suppress(OSError):
             self.progress.write_text(json.dumps(state))
 
@@ -201,7 +208,7 @@ class Recorder(keras.callbacks.Callback):
         record.steps = len(self._steps)
         if self.model is not None:
             record.observed.setdefault("parameters", self.model.count_params())
-        images = self._images or self._consumed() or record.steps * record.configuration.global_batch
+        images = self._images or self._consumed() or record.steps * self._asked.batch_size
         images = min(record.dataset_images, images)  # where nobody sharded, each image was seen by all
         record.epochs.append(RecordedEpoch(**done, images=images, step_seconds=self._steps, metrics=metrics))
         if self.rank:
@@ -214,7 +221,7 @@ class Recorder(keras.callbacks.Callback):
     def on_train_end(self, logs=None):
         if self.record.configuration.strategy == "horovod":
             self.record.weights = ranks.same_weights(self.model)
-        if self.repeat + 1 >= self.record.configuration.repeats:
+        if self.repeat + 1 >= self._asked.repeats:
             self.record.state, self.record.finished = "finished", _now()
             if self.rank == 0:
                 records.save(self.path, self.record)

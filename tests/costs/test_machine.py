@@ -186,6 +186,7 @@ def test_no_such_machine(tmp_path):
 
 
 def test_family():
+    assert family("50Net") == ""  # of its own, and no error
     found = [family(name) for name in ("ResNet50", "ResNet152V2", "VGG16", "InceptionV3", "MobileNetV2", "Xception")]
     assert found == ["ResNet", "ResNet", "VGG", "Inception", "MobileNet", "Xception"]
 

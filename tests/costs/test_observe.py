@@ -7,7 +7,7 @@ from labs.costs import CostError
 from labs.costs.observe import observations_of, observe
 from labs.results import record as records
 from labs.results.record import Configuration
-from labs.results.run import Epoch, Run, from_record
+from labs.results.run import Epoch, MetricsError, Run, from_record
 
 
 def run_of(**changes):
@@ -54,11 +54,25 @@ def test_spread_is_that_of_single_steps_within_an_epoch():
 
 
 def test_nothing_to_read(tmp_path):
-    with pytest.raises(CostError, match="No records or logs in"):
+    with pytest.raises(MetricsError, match="no results"):
         observations_of([tmp_path])
     (tmp_path / "a.json").write_text("{}")
     with pytest.raises(CostError, match="left out: .*not a run record"):
-        observations_of([tmp_path])
+        observations_of([tmp_path / "a.json"])
+    (tmp_path / "b.out").write_text("Epoch 1/2\n")
+    with pytest.raises(CostError, match="left out: .*not a run record.*; left out: b.out: the first epoch began"):
+        observations_of([tmp_path / "a.json", tmp_path])
+
+
+def test_the_trainings_of_a_batch_script_are_read_as_labs_results_reads_them(tmp_path):
+    for name in ("job_7.out", "job_7.err"):
+        (tmp_path / name).write_text("Model M 1 GPUs\nstarting\n")
+    for workers in (1, 2):
+        epochs = [records.RecordedEpoch(epoch=number, seconds=5.0) for number in range(3)]
+        has = Configuration(model="M", workers=workers, global_batch=64 * workers)
+        made = records.Record(name="m", state="finished", configuration=has, steps=10, epochs=epochs)
+        records.save(tmp_path / f"job_7_w{workers}.json", made)
+    assert [(each.workers, each.seconds) for each in observations_of([tmp_path])[0]] == [(1, (0.5,)), (2, (0.5,))]
 
 
 def test_an_earlier_run_is_not_measured_together_with_the_later_one(tmp_path):

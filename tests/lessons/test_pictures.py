@@ -24,15 +24,17 @@ from labs.lessons.nb02b import pictures as RING
 from labs.lessons.nb03 import pictures as THREE
 from labs.lessons.nb07 import pictures as SEVEN
 from labs.lessons.nb11 import pictures as ELEVEN
+from labs.lessons.nb12 import experiments
 from labs.lessons.nb12 import pictures as TWELVE
 from labs.lessons.nb13 import pictures as THIRTEEN
+from labs.lessons.nb13 import schedule
 from labs.lessons.nb14 import pictures as FOURTEEN
 from labs.measure import breakdown
 from labs.models import counts
 from labs.results.run import load_record
 from labs.show import widgets
 from labs.show.figure import png
-from labs.simulate import reduce, schedule
+from labs.simulate import reduce
 from labs.simulate.given import SimulationError
 
 GRADIENT = ("gradient", 0, None, ())
@@ -442,7 +444,7 @@ def test_breakdown_draws_every_part_with_its_interval_also_below_0():
 
 
 def test_the_parts_sum_beside_a_whole_step_leaves_a_residual():
-    told = breakdown.whole(measured(), [1.0, 1.04])
+    told = experiments.whole_step(measured(), [1.0, 1.04])
     drawn = TWELVE.whole({"ResNet50V2": told}, "measured", "recorded")
     widths = [bar.get_width() for bar in drawn.axes[0].patches]
     assert widths == pytest.approx([973.3, 1020.0, 46.7])

@@ -1,13 +1,16 @@
 """What notebook 12 reads of others, and what it makes of measured steps: runs, whole steps, predictions."""
 
 import json
+import math
 import threading
+from statistics import variance
 
 import pytest
 
 from labs import jobs, presets
 from labs.lessons.nb12 import experiments
 from labs.measure import breakdown
+from labs.results import intervals
 
 NAMES = ("ResNet50V2", "ResNet152V2")
 
@@ -32,6 +35,32 @@ def runs(tmp_path, monkeypatch):
 
 def test_recorded_runs_stand_for_those_that_are_missing(runs):
     assert {(run.model, run.workers, run.kind) for run in runs} == {(n, w, "recorded") for n in NAMES for w in (1, 2)}
+
+
+def test_the_parts_sum_beside_a_whole_step():
+    run, parts = [1.00, 1.04, 0.98, 1.02], [0.99 * 0.9733, 0.9733, 1.01 * 0.9733]
+    told = experiments.whole_step(measured(), run)
+    assert list(told) == list(experiments.WHOLE)
+    assert told["sum of the parts"] == (pytest.approx(0.9733), pytest.approx(intervals.plain(parts)))
+    assert told["whole step"] == (pytest.approx(1.01), pytest.approx(intervals.plain(run)))
+    seconds, (low, high) = told["residual"]
+    squares = [variance(values) / len(values) for values in (run, parts)]  # Welch's, by hand
+    degrees = sum(squares) ** 2 / (squares[0] ** 2 / 3 + squares[1] ** 2 / 2)
+    reach = intervals.t_quantile(degrees) * math.sqrt(sum(squares))
+    assert seconds == pytest.approx(1.01 - 0.9733) and (low, high) == pytest.approx((seconds - reach, seconds + reach))
+    shorter, (low, high) = experiments.whole_step(measured(), [0.5 * step for step in run])["residual"]
+    assert high < 0 and shorter == pytest.approx(0.505 - 0.9733)
+
+
+def test_a_whole_step_of_one_repeat_has_no_interval_and_none_at_all_is_refused():
+    told = experiments.whole_step(measured(), [1.0])
+    assert told["sum of the parts"][1] and told["whole step"] == (1.0, None) and told["residual"][1] is None
+    with pytest.raises(breakdown.BreakdownError, match="No step of a training"):
+        experiments.whole_step(measured(), [])
+    few = measured()
+    del few["seconds"]["64"]["input"]
+    with pytest.raises(breakdown.BreakdownError, match="not measured: input"):
+        experiments.whole_step(few, [1.0, 1.1])
 
 
 def test_the_parts_are_compared_with_a_training_of_the_same_batch_alone(runs, capsys):

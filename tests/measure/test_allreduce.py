@@ -8,7 +8,7 @@ import pytest
 
 from labs import cli, jobs
 from labs.costs import fit as scaling_fit
-from labs.costs.parameter import Parameter
+from labs.costs.parameter import CostError, Parameter
 from labs.measure import allreduce
 from labs.simulate.reduce import ring_seconds
 
@@ -32,6 +32,11 @@ def test_intervals_cover_the_truth():
         ]
         assert bandwidth.interval[0] < bandwidth.value < bandwidth.interval[1]
     assert np.all((held / 500 > 0.91) & (held / 500 < 0.99)), held / 500
+
+
+def test_messages_of_one_size_tell_no_latency():
+    with pytest.raises(CostError, match="one size cannot tell latency and bandwidth apart"):
+        allreduce.fit(2, [1024, 1024], [1e-3, 1e-3])
 
 
 def test_row_holds_the_median_and_its_interval():

@@ -94,31 +94,6 @@ def test_others_are_what_the_cores_did_beyond_the_processes_of_the_measurement(m
     assert breakdown.others([[(None, *rest) for _, *rest in first], other]) == [None] * 3
 
 
-def test_the_parts_sum_beside_a_whole_step():
-    found, run = result(adds=(0.05, 0.10, -0.02)), [1.00, 1.04, 0.98, 1.02]
-    told = breakdown.whole(found, run)
-    assert list(told) == list(breakdown.WHOLE)
-    seconds, interval = told["sum of the parts"]
-    assert seconds == pytest.approx(sum(part for part, _ in breakdown.parts(found).values()))
-    assert interval == pytest.approx(intervals.plain([0.95, 0.95, 0.93]))
-    assert told["whole step"] == (pytest.approx(1.01), pytest.approx(intervals.plain(run)))
-    seconds, (low, high) = told["residual"]
-    assert seconds == pytest.approx(1.01 - 2.83 / 3) and low < seconds < high
-    shorter, (low, high) = breakdown.whole(found, [0.5 * step for step in run])["residual"]
-    assert high < 0 and shorter == pytest.approx(0.505 - 2.83 / 3)
-
-
-def test_a_whole_step_of_one_repeat_has_no_interval_and_none_at_all_is_refused():
-    told = breakdown.whole(result(), [1.0])
-    assert told["sum of the parts"][1] and told["whole step"] == (1.0, None) and told["residual"][1] is None
-    with pytest.raises(breakdown.BreakdownError, match="No step of a training"):
-        breakdown.whole(result(), [])
-    few = result()
-    del few["seconds"]["64"]["input"]
-    with pytest.raises(breakdown.BreakdownError, match="not measured: input"):
-        breakdown.whole(few, [1.0, 1.1])
-
-
 def test_efficiency_is_the_mean_ratio_within_rounds():
     found = result()  # 0.82, 0.82 and 0.80 s alone, 0.15 s more with exchange
     ratios = [0.82 / 0.97, 0.82 / 0.97, 0.80 / 0.95]

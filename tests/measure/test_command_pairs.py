@@ -50,6 +50,12 @@ def test_equal_ones_are_told_apart_from_those_that_nobody_can_tell(monkeypatch):
     assert lines[1].endswith("can't tell.")
 
 
+def test_a_single_round_has_no_interval_and_tells_nothing(monkeypatch):
+    lines, _ = measured(monkeypatch, {"a": 3.0, "b": 2.0}, rounds=1)
+    assert re.search(r"within 1 round: 1\.\d{3}\. Do they differ\? can't tell\.$", lines[1]), lines[1]
+    assert "1 round: no interval" in lines[2]
+
+
 def test_real_commands(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     slow = f"{sys.executable} -S -c 'while True: pass' & sleep 0.2; exit 0"  # what it leaves is ended

@@ -1,12 +1,15 @@
 """labs results with files of batch scripts, as copied from a cluster: each run once, failures where they belong."""
 
 import json
+from typing import get_type_hints
 
 import pytest
+from pydantic import TypeAdapter
 
 from labs import cli, recorded
 from labs.errors import LabsError
-from labs.results import collect
+from labs.results import collect, metrics
+from labs.results.failures import Failure
 
 SIZES = {1: (256, 196, 45), 2: (512, 98, 24), 4: (1024, 49, 12)}  # workers -> global batch, steps, seconds
 
@@ -277,6 +280,20 @@ def test_a_bad_record_is_a_row_and_the_others_stand(tmp_path, capsys, kind):
     assert cli.main(["results", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "good_2.json" in out and "\x1b" not in out
+
+
+def test_a_row_has_the_keys_and_types_that_are_written_down(tmp_path):
+    (tmp_path / "b.out").write_text(log(2, done=False))
+    (tmp_path / "b.err").write_text("MemoryError\n")
+    (tmp_path / "c.json").write_text("{")
+    found = [*collect.rows([*recorded.laptop(), *recorded.laptop_two_networks()]), *collect.rows([tmp_path])]
+    assert any(row["speedup_interval"] for row in found) and any(row["final_loss"] for row in found)
+    assert [sorted(row["failure"]) for row in found if row["failure"]] == [sorted(get_type_hints(Failure))]
+    hints = get_type_hints(metrics.Row) | {"failure": dict | None}
+    for row in found:
+        assert row.keys() == hints.keys()
+        for key, hint in hints.items():
+            TypeAdapter(hint).validate_python(row[key], strict=True)
 
 
 def test_a_bad_record_of_a_batch_script_costs_its_own_row_only(job):

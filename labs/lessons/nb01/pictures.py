@@ -7,9 +7,9 @@ labs.show.figure.show shows it as it is, labs.show.widgets.explore lets it move.
 import numpy as np
 
 from labs import recorded
+from labs.lessons.canvas import boxes, canvas, done
 from labs.lessons.drawing import beside, logarithmic
 from labs.lessons.nb01 import laws, pipeline
-from labs.show.canvas import boxes, canvas, done
 from labs.show.figure import COLOURS, MARKERS
 from labs.simulate import memory as simulated
 from labs.simulate.given import SimulationError, number, whole

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from labs.lessons.canvas import boxes, canvas, done
 from labs.lessons.drawing import beside, logarithmic
 from labs.lessons.nb02 import sgd, stragglers
-from labs.show.canvas import boxes, canvas, done
 from labs.show.figure import COLOURS
 from labs.simulate.given import number, whole
 

@@ -5,8 +5,8 @@ Made as those of labs.lessons.nb01.pictures: one Figure with `figure.alt`, from 
 
 import numpy as np
 
+from labs.lessons.canvas import canvas, done
 from labs.lessons.drawing import logarithmic
-from labs.show.canvas import canvas, done
 from labs.show.figure import COLOURS, MARKERS
 from labs.simulate import reduce
 from labs.simulate.given import SimulationError, number, whole

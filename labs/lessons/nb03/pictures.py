@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.patches import FancyBboxPatch
 
-from labs.show.canvas import canvas, done
+from labs.lessons.canvas import canvas, done
 from labs.show.figure import COLOURS
 
 _SEED = 80  # of those with which the numbers add up as they are shown, to two digits

@@ -97,8 +97,36 @@ def runs_of_two_networks(plan, names):
     return [replace(load_record(file), kind="recorded") for file in recorded.laptop_two_networks()], own
 
 
+WHOLE = ("sum of the parts", "whole step", "residual")
+
+
+def whole_step(found, seconds):
+    """{name: (seconds of a step, (low, high) or None)} for WHOLE: the parts' sum against a step measured elsewhere.
+
+    found: of labs.measure.breakdown.measure; seconds: of a step of a training with the same network, local batch and
+    number of workers, one for each round or repeat: [epoch / run.steps for epoch in run.steady_times()[0]] of a
+    labs.results.run.Run. Of this measurement itself there is no residual: the parts are differences, and add up to its
+    last kind of step in each round.
+
+    95 % t intervals over rounds; of the residual, which is whole minus sum and can be negative, Welch's. The two did
+    not take turns: what changed on the machine between them is in the residual, and not in its interval.
+    Raises BreakdownError: a kind of steps is missing, or there are no seconds.
+    """
+    from scipy.stats import ttest_ind
+
+    breakdown.parts(found)  # raises for missing kinds
+    steps, seconds = breakdown.means(found)[breakdown.KINDS[-1]], list(seconds)
+    if not seconds:
+        raise breakdown.BreakdownError("No step of a training was given, so the parts stand alone.")
+    both = [(fmean(values), intervals.plain(values)) for values in (steps, seconds)]
+    welch = None
+    if min(len(seconds), len(steps)) > 1:
+        welch = tuple(ttest_ind(seconds, steps, equal_var=False).confidence_interval())
+    return dict(zip(WHOLE, [*both, (both[1][0] - both[0][0], welch)], strict=True))
+
+
 def whole_steps(steps, runs):
-    """{network: labs.measure.breakdown.whole of its measured steps and of the run on as many workers}, where a run has
+    """{network: `whole_step` of its measured steps and of the run on as many workers}, where a run has
     the same local batch; for the other networks a printed line."""
     found = {}
     for name, parts in steps.items():
@@ -106,7 +134,7 @@ def whole_steps(steps, runs):
         same = [run for run in runs if (run.model, run.workers, run.configuration.global_batch) == (name, *batch)]
         if same and same[0].steps:
             seconds = [epoch / same[0].steps for epoch in same[0].steady_times()[0]]
-            found[name] = breakdown.whole(parts, seconds)
+            found[name] = whole_step(parts, seconds)
         else:
             print(f"{name}: no run on {batch[0]} workers with {parts['local_batch']} images each to compare.")
     return found

@@ -20,11 +20,11 @@ from labs.costs.memory import largest_batch
 from labs.costs.model import Model
 from labs.costs.parameter import CostError
 from labs.costs.predict import shifts
+from labs.lessons.canvas import boxes, canvas, done
 from labs.lessons.drawing import beside, logarithmic
 from labs.measure import breakdown as measured
 from labs.models import counts
 from labs.results import intervals
-from labs.show.canvas import boxes, canvas, done
 from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
 from labs.simulate.given import number
 from labs.simulate.reduce import ring_seconds
@@ -241,7 +241,7 @@ def breakdown(results):
 def whole(compared, *kinds):
     """The sum of the parts beside a whole step, and the residual, with intervals.
 
-    compared: {name of a network: what labs.measure.breakdown.whole says}; kinds: of the parts and of the whole steps.
+    compared: {name of a network: what `experiments.whole_step` says}; kinds: of the parts and of the whole steps.
     """
     figure, (axis,) = new_figure(1, width=8.0, height=0.9 + 0.8 * len(compared))
     names, sentences = [], []

@@ -10,8 +10,8 @@ from labs.checks import student_code
 from labs.lessons.nb13 import pictures
 from labs.lessons.nb13.programs import ProgramError
 from labs.lessons.nb13.puzzles import MEASURES, PUZZLES, bars, changed, measured, sizes
+from labs.lessons.nb13.schedule import STARTS, play
 from labs.show import tables
-from labs.simulate.schedule import STARTS, play
 
 _LAST = {}  # id: the case in which the newest check found something
 
@@ -93,8 +93,8 @@ def show(id, program, last=False, **changes):
     """Play a program on the example of a puzzle: a table of what it takes, and a picture whose slider moves the time.
 
     last: on the case in which the newest check has found something, instead of the example; changes: of the case, as
-    ranks=8, layers=4, batches=16, latency=0 or bandwidth=4 (labs.simulate.schedule.Case): a game of one's own, without
-    bars (see `changed`). Nothing is judged here; one's best schedule of the example is kept.
+    ranks=8, layers=4, batches=16, latency=0 or bandwidth=4 (schedule.Case): a game of one's own, without bars (see
+    `changed`). Nothing is judged here; one's best schedule of the example is kept.
     """
     from labs.show import widgets
 

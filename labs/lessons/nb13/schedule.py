@@ -15,6 +15,7 @@ often they were updated. So it can say what is wrong with a sum.
 """
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
 
 from labs.simulate.given import SimulationError, number, whole
@@ -210,12 +211,13 @@ class _Operation(NamedTuple):
 
 class _Exchange:
     """A message or a collective. size: MB that each of `out` sends; brought: {(rank, tensor): {part: what it sums up}};
-    gets: {rank: (tensor, parts, add)} of a message; came: the ranks that have come. When all of them have, its end is
-    known."""
+    gets: {rank: (tensor, parts, add)} of a message; names: the tensors of a collective; came: the ranks that have come.
+    When all of them have, its end is known."""
 
     def __init__(self, word, ranks, out, into, size, time):
         self.word, self.ranks, self.out, self.into, self.size, self.time = word, ranks, out, into, size, time
-        self.came, self.brought, self.gets, self.text, self.end = set(), {}, {}, "", None
+        self.came, self.brought, self.gets, self.text, self.end = set(), {}, {}, "", inf
+        self.names = []
 
 
 class _ScheduleRank:
@@ -227,7 +229,8 @@ class _ScheduleRank:
 
     def __init__(self, case, place):
         self.case, self.number, self.operations, self.step, self.now = case, place, [], 0, 0.0
-        self.store, self.busy, self.started, self.waits, self.meetings, self.halves = {}, {}, {}, None, 0, set()
+        self.store, self.busy, self.started, self.meetings, self.halves = {}, {}, {}, 0, set()
+        self.waits: _Exchange | None = None
         self.changes, self.sent = [], 0.0
         for tensor, parts in case.held(place).items():
             own = tuple(int(batch == place) for batch in range(case.batches))
@@ -378,14 +381,14 @@ class _Play:
             elif word != "wait":
                 self._compute(rank, word, text, **values)
             if word == "wait" or values.get("wait"):
-                rank.waits = rank.started[values.get("started", rank.step)]
-                if rank.waits.end is not None:
-                    self._arrive(rank)
+                rank.waits = exchange = rank.started[values.get("started", rank.step)]
+                if exchange.end < inf:
+                    self._arrive(rank, exchange)
         except _Wrong as wrong:
             raise _Wrong(f"Rank {rank.number}, operation {rank.step + 1}, `{text}` ({line}): {wrong}") from None
         rank.step += rank.waits is None
 
-    def _compute(self, rank, word, text, layer=None, batch=None, split=None):
+    def _compute(self, rank, word, text, layer=0, batch=None, split=None):
         """One operation of the rank alone: what it needs must be there, what it makes is there from its begin on."""
         case, own, every = self.case, (rank.number,), self.every
         weight, slope = ("weights", layer, None), ("gradient", layer, None)
@@ -449,7 +452,7 @@ class _Play:
 
     # Exchanging
 
-    def _come(self, rank, word, text, tensors=None, tensor=None, wait=True, **of_message):
+    def _come(self, rank, word, text, tensors=(), tensor=(), wait=True, **of_message):
         """The exchange to which a rank comes, with what it brings; it begins when the last one has come."""
         if word in COLLECTIVES:
             exchange = self._meeting(rank, word, text, tensors)
@@ -464,20 +467,19 @@ class _Play:
                 self.free_out[r], self.ranks[r].sent = exchange.end, self.ranks[r].sent + exchange.size
             for r in exchange.into:
                 self.free_into[r] = exchange.end
-            ends = exchange.ranks if exchange.word == "send" else (None, None)
-            self.found.transfers.append(
-                Transfer(exchange.word, *ends, begin, exchange.end, exchange.text, exchange.size)
-            )
+            sender, receiver = exchange.ranks if exchange.word == "send" else (None, None)
+            moved = Transfer(exchange.word, sender, receiver, begin, exchange.end, exchange.text, exchange.size)
+            self.found.transfers.append(moved)
             for (r, name), parts in exchange.brought.items():
                 if exchange.word == "send" and name[2] is not None:  # an activation or an error leaves its rank
                     self.ranks[r].change(exchange.end, name, -len(parts))
             for other in self.ranks:
                 if other.waits is exchange:
-                    self._arrive(other)
+                    self._arrive(other, exchange)
                     other.step += 1
         return exchange
 
-    def _message(self, rank, word, text, tensor, parts, to=None, source=None, add=False):
+    def _message(self, rank, word, text, tensor, parts, to=None, source=0, add=False):
         other = source if to is None else to
         if other == rank.number:
             raise _Wrong("a rank cannot send a message to itself.")
@@ -527,9 +529,9 @@ class _Play:
                 rank.change(rank.now, name, K - len(rank.store[name]))
         return exchange
 
-    def _arrive(self, rank):
+    def _arrive(self, rank, exchange):
         """A rank has waited for an exchange whose end is known: it has what came."""
-        exchange, rank.waits = rank.waits, None
+        rank.waits = None
         self._event(rank, exchange.end, "wait", rank.operations[rank.step].text)
         rank.now = max(rank.now, exchange.end)
         if exchange.word == "send":
@@ -558,8 +560,9 @@ class _Play:
 
     def _ended(self):
         """Raise _Wrong for a deadlock, and where a rank does not end with what it must."""
-        if stuck := [rank for rank in self.ranks if rank.waits]:
-            self._deadlock(stuck)
+        for rank in self.ranks:
+            if rank.waits:
+                self._deadlock(rank)
         for rank in self.ranks:
             for tensor, parts in self.case.held(rank.number).items():
                 try:
@@ -572,30 +575,33 @@ class _Play:
                         where = f"{'' if alike else f'part {part} of '}{named((*tensor, ()))} on rank {rank.number}"
                         raise _Wrong(f"At the end, {where} {text}.")
 
-    def _deadlock(self, stuck):
-        """Who waits for whom: from the first rank that waits, until one comes again or has ended."""
-        rank, chain = stuck[0], {}
-        while rank in stuck and rank.number not in chain:
-            other = next(place for place in rank.waits.ranks if place not in rank.waits.came)
+    def _deadlock(self, rank):
+        """Who waits for whom: from a rank that waits, until one comes again or has ended."""
+        chain = {}
+        while (exchange := rank.waits) and rank.number not in chain:
+            other = next(place for place in exchange.ranks if place not in exchange.came)
             _, _, line, text = rank.operations[rank.step]
             chain[rank.number] = (rank.number, f"`{text}` ({line})", other)
             rank = self.ranks[other]
         links = list(chain.values())
-        self.found.cycle = links[[*chain].index(rank.number) :] if rank in stuck else links
+        self.found.cycle = links[[*chain].index(rank.number) :] if rank.waits else links
         told = "; ".join(f"rank {place} waits in {text} for rank {other}" for place, text, other in self.found.cycle)
-        raise _Wrong(f"Deadlock: {told}{'' if rank in stuck else ', which has ended without it'}.{self._lost()}")
+        raise _Wrong(f"Deadlock: {told}{'' if rank.waits else ', which has ended without it'}.{self._lost()}")
 
     def _lost(self):
-        """The first message whose receiver waits for another from the same rank, or never calls `receive` for it."""
+        """A sentence on the first message that nobody receives, "" if there is none.
+
+        It was sent, and its receiver waits for another message of the same sender, or never calls `receive` for it.
+        """
         told = [self.ranks[place].waits for place, _, _ in self.found.cycle]
         for ((sender, to), tensor, parts), messages in self.messages.items():
-            rank, this = self.ranks[to], ((*tensor, parts), sender)
-            coming = [
-                (o.values["tensor"], o.values["source"]) for o in rank.operations[rank.step :] if o.word == "receive"
-            ]
-            now = rank.operations[rank.step].text if rank.waits else ""
-            if any(m.came == {sender} and m not in told for m in messages):
-                if this not in coming or now.partition("(")[0].endswith("receive") and rank.waits.ranks[0] == sender:
-                    name = named((*tensor, () if parts == self.every else parts))
-                    return f" Rank {sender} is sending {name} to rank {to}, and nobody is receiving it."
+            if not any(message.came == {sender} and message not in told for message in messages):
+                continue
+            rank = self.ranks[to]
+            still_to_do = [o.values for o in rank.operations[rank.step :] if o.word == "receive"]
+            asked = [(values["tensor"], values["source"]) for values in still_to_do]
+            waits_for_another = rank.waits and (rank.waits.word, rank.waits.ranks) == ("send", (sender, to))
+            if waits_for_another or ((*tensor, parts), sender) not in asked:
+                name = named((*tensor, () if parts == self.every else parts))
+                return f" Rank {sender} is sending {name} to rank {to}, and nobody is receiving it."
         return ""

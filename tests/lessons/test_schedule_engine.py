@@ -29,9 +29,9 @@ from labs.lessons.nb13.programs import (
     wait,
     weights,
 )
+from labs.lessons.nb13.schedule import OPERATIONS, Case, play
 from labs.simulate import memory
 from labs.simulate.given import SimulationError
-from labs.simulate.schedule import OPERATIONS, Case, play
 
 GRID = list(itertools.product((1, 2, 3, 4, 8), (1, 2, 5, 12)))
 
@@ -347,6 +347,23 @@ def test_a_deadlock_names_its_cycle_and_leaves_out_who_only_waits_for_it():
     assert "rank 0" not in found.problem
 
 
+@pytest.mark.parametrize("comes", [False, True])
+def test_a_deadlock_tells_of_a_message_that_nobody_receives(comes):
+    @program
+    def stuck(rank, K, L, M):
+        if rank == 0:
+            send(gradient(0), 2, wait=False)
+        if rank == 2 and comes:
+            receive(gradient(0), 1)  # and the other one after it
+            receive(gradient(0), 0)
+        if rank < 2:
+            receive(gradient(0), 1 - rank)
+
+    said = played(stuck, Case(3, 1, 3, "gradients")).problem
+    lost = "Rank 0 is sending gradient(0) to rank 2, and nobody is receiving it."
+    assert said.startswith("Deadlock: rank 0 waits in ") and said.endswith(lost) is not comes
+
+
 @pytest.mark.parametrize(
     "operations",
     [
@@ -395,6 +412,6 @@ def test_a_case_must_make_sense(changes):
 
 
 def test_it_needs_no_numpy():
-    text = "import sys, labs.simulate.schedule; print([n for n in ('numpy', 'pydantic') if n in sys.modules])"
+    text = "import sys, labs.lessons.nb13.schedule; print([n for n in ('numpy', 'pydantic') if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.strip() == "[]", done.stderr
