@@ -48,7 +48,7 @@ from labs.lessons.nb13.programs import (
     weights,
 )
 from labs.lessons.nb13.puzzles import MEASURES, PUZZLES, bars, changed, measured
-from labs.lessons.nb13.schedule import play
+from labs.simulate.schedule import play
 
 ANSWERS = nb13.ANSWERS | nb13b.ANSWERS
 PLAIN = {"13.3": 1} | dict.fromkeys(PUZZLES, 0)  # number of the wrong answer that is right, but plain

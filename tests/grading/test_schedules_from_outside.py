@@ -26,7 +26,7 @@ SLOW = PROGRAM.replace(
 )
 CHANGED = """
 from labs.lessons.nb13 import puzzles
-from labs.lessons.nb13 import schedule
+from labs.simulate import schedule
 puzzles.BAR = game.bars = puzzles.bars = lambda *_: {}
 schedule.play = game.play = lambda case, programs: schedule.Played(case, changes=[[]] * case.ranks, sent=[0.0])
 schedule.Case.message = schedule.Case.ring = lambda *_: 0.0

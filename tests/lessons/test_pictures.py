@@ -27,14 +27,13 @@ from labs.lessons.nb11 import pictures as ELEVEN
 from labs.lessons.nb12 import experiments
 from labs.lessons.nb12 import pictures as TWELVE
 from labs.lessons.nb13 import pictures as THIRTEEN
-from labs.lessons.nb13 import schedule
 from labs.lessons.nb14 import pictures as FOURTEEN
 from labs.measure import breakdown
 from labs.models import counts
 from labs.results.run import load_record
 from labs.show import widgets
 from labs.show.figure import png
-from labs.simulate import reduce
+from labs.simulate import reduce, schedule
 from labs.simulate.given import SimulationError
 
 GRADIENT = ("gradient", 0, None, ())

@@ -15,7 +15,7 @@ from labs.checks import tasks
 from labs.lessons.nb13 import game, pictures, programs, real
 from labs.lessons.nb13.programs import gradient, program
 from labs.lessons.nb13.puzzles import BAR, PUZZLES, bars, changed, exchanged_in_buckets, measured
-from labs.lessons.nb13.schedule import Case, play
+from labs.simulate.schedule import Case, play
 
 ANSWERS = nb13.ANSWERS | nb13b.ANSWERS
 each_puzzle = pytest.mark.parametrize("id", PUZZLES)

@@ -10,8 +10,8 @@ from labs.checks import student_code
 from labs.lessons.nb13 import pictures
 from labs.lessons.nb13.programs import ProgramError
 from labs.lessons.nb13.puzzles import MEASURES, PUZZLES, bars, changed, measured, sizes
-from labs.lessons.nb13.schedule import STARTS, play
 from labs.show import tables
+from labs.simulate.schedule import STARTS, play
 
 _LAST = {}  # id: the case in which the newest check found something
 

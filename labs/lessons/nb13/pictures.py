@@ -13,8 +13,8 @@ import numpy as np
 
 from labs.lessons.canvas import boxes, canvas, done
 from labs.lessons.nb13.puzzles import sizes
-from labs.lessons.nb13.schedule import COLLECTIVES, Event
 from labs.show.figure import COLOURS, MARKERS
+from labs.simulate.schedule import COLLECTIVES, Event
 
 KINDS = {  # word: (colour, pattern, name in the legend)
     "forward": (COLOURS[5], "", "forward"),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
-from labs.lessons.nb13.schedule import Case
+from labs.simulate.schedule import Case
 
 BAR = 1.05  # times the best known
 MEASURES = {"time": "ms", "memory": "MB", "bytes": "MB"}

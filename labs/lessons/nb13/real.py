@@ -22,7 +22,7 @@ from labs.errors import LabsError
 from labs.lessons.nb13 import game
 from labs.lessons.nb13.programs import backward, forward, load, program, update
 from labs.lessons.nb13.puzzles import PUZZLES, changed, sizes
-from labs.lessons.nb13.schedule import Case, play, written
+from labs.simulate.schedule import Case, play, written
 
 WIDTH, SAMPLES, RATE, MOMENTUM = 16, 8, 0.1, 0.9  # of a layer, of a micro-batch, of the update
 

@@ -29,9 +29,9 @@ from labs.lessons.nb13.programs import (
     wait,
     weights,
 )
-from labs.lessons.nb13.schedule import OPERATIONS, Case, play
 from labs.simulate import memory
 from labs.simulate.given import SimulationError
+from labs.simulate.schedule import OPERATIONS, Case, play
 
 GRID = list(itertools.product((1, 2, 3, 4, 8), (1, 2, 5, 12)))
 
@@ -412,6 +412,6 @@ def test_a_case_must_make_sense(changes):
 
 
 def test_it_needs_no_numpy():
-    text = "import sys, labs.lessons.nb13.schedule; print([n for n in ('numpy', 'pydantic') if n in sys.modules])"
+    text = "import sys, labs.simulate.schedule; print([n for n in ('numpy', 'pydantic') if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.strip() == "[]", done.stderr
