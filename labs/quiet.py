@@ -9,10 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
-from typing import TypeVar
-
-Value = TypeVar("Value")
+from typing import Any
 
 GREETING = (
     r"^WARNING: All log messages before absl::InitializeLog() is called are written to STDERR$",
@@ -23,7 +20,7 @@ GREETING = (
 class Finder:
     """Finds `tensorflow` as the other finders do, and lets it be loaded behind the filter."""
 
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
         if name != "tensorflow":
             return None
         spec = PathFinder.find_spec(name, path, target)
@@ -33,7 +30,7 @@ class Finder:
         return spec
 
 
-def filtered(function: Callable[..., Value], *arguments) -> Value:
+def filtered(function: Callable, *arguments) -> Any:
     """function(*arguments), its standard error without the greeting."""
     import subprocess
 

@@ -99,11 +99,7 @@ class Fit:
         return {name: parameter for name, parameter in found.items() if parameter}
 
 
-def fit(
-    observations: Iterable[Observation],
-    facts_of: Callable[[str, int, int], counts.Facts] | None = None,
-    benchmark: dict | None = None,
-) -> Fit:
+def fit(observations: Iterable[Observation], facts_of: Callable | None = None, benchmark: dict | None = None) -> Fit:
     """The model's parameters, fitted to runs on one kind of hardware.
 
     observations: the runs, as labs.costs.observe reads them; each network needs one on one worker

@@ -237,11 +237,9 @@ class Turns:
 
     def progress(self) -> dict[str, Any]:
         """Where the trainings are together, as `Job.progress` says it of the one whose turn it is or was; or {}."""
-        every = [training.job.progress() for training in self._trainings.values()]
+        every = [(job, job.progress()) for job in self.jobs]
         turn = self._turn  # of another thread's: it may have changed on the next line
-        done = [
-            1.0 if job.state == "finished" else p.get("fraction", 0.0) for job, p in zip(self.jobs, every, strict=True)
-        ]
+        done = [1.0 if job.state == "finished" else now.get("fraction", 0.0) for job, now in every]
         if turn and (now := turn.job.progress()):  # between two turns nobody says anything
             self._at = now | {"fraction": sum(done) / len(done), "name": turn.job.name}
         return self._at

@@ -17,16 +17,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, pstdev
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from labs import devices, files, jobs, models
 from labs.devices import moment, others
 from labs.errors import LabsError
 from labs.jobs.local import unwritable
 from labs.results import intervals, metrics
-
-if TYPE_CHECKING:
-    from labs.costs.observe import Observation
 
 KINDS = ("alone", "together", "exchange", "input")
 EFFICIENCY = ("alone", "exchange")  # the kinds whose ratio it is
@@ -168,9 +165,9 @@ def efficiency(found: dict[str, Any], local_batch: int | None = None) -> tuple[f
     return fmean(ratios), intervals.mean(ratios).interval
 
 
-def observations(found: dict[str, Any]) -> "list[Observation]":
-    """The steps as labs.costs takes them: one rank (alone), and all ranks (exchange), for each local batch. Their batch
-    lies in memory; what reading takes stands beside them."""
+def observations(found: dict[str, Any]) -> list:
+    """The steps as a list of labs.costs.observe.Observation: one rank (alone), and all ranks (exchange), for each local
+    batch. Their batch lies in memory; what reading takes stands beside them."""
     from labs.costs.observe import Observation, input_seconds
 
     made, shared = [], any(note.startswith("oversubscribed") for note in found["notes"])

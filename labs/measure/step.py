@@ -1,14 +1,14 @@
 """One training step as the measurements take it: compiled once, for batches of any size, without Keras' loop."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import keras
+from typing import Any
 
 
-def compiled(model: "keras.Model", optimizer: "keras.Optimizer") -> Callable:
-    """A function (images, labels) -> loss that trains once; images: uint8, N x 32 x 32 x 3, labels: int64, (N,)."""
+def compiled(model: Any, optimizer: Any) -> Callable:
+    """A function (images, labels) -> loss that trains a Keras model once, with an optimizer of Keras.
+
+    images: uint8, N x 32 x 32 x 3; labels: int64, (N,).
+    """
     import keras
     import tensorflow as tf
 

@@ -37,11 +37,8 @@ def configuration(plan: Preset, model: str, workers: int, strategy: str, seed: i
 def reusable(path: str | Path, wanted: Configuration) -> record.Record | None:
     """The record in `path` if it is a finished one of the configuration `wanted`, made with these versions, or None."""
     found = _finished(path)
-    return (
-        found
-        if found and found.configuration.fulfils(wanted) and found.versions == devices.versions(wanted.strategy)
-        else None
-    )
+    fits = found and found.configuration.fulfils(wanted) and found.versions == devices.versions(wanted.strategy)
+    return found if fits else None
 
 
 def pairs(workers):

@@ -63,13 +63,6 @@ def plain(values: Sequence[float]) -> tuple[float, float] | None:
         return None
 
 
-def _welch(samples) -> tuple[float, float]:
-    """(standard error of a sum or difference of the samples' means, its degrees of freedom); 2 values or more each."""
-    errors = [variance(values) / len(values) for values in samples]
-    parts = sum(error**2 / (len(values) - 1) for error, values in zip(errors, samples, strict=True))
-    return math.sqrt(sum(errors)), sum(errors) ** 2 / parts if parts else 1.0
-
-
 def shares(values: Sequence[float]) -> tuple[float, float] | None:
     """95 % interval of the mean of shares from 0 to 1 (accuracy) over repeats, within [0, 1]; None for fewer than 2.
 
@@ -145,7 +138,9 @@ def product(above, below, resolutions=None) -> Estimate:
         return Estimate(value, None, (ONE_RUN,), rounding=tuple(rounding))
     logs = [[math.log(x) for x in sample] for sample in samples]
     centre = sum(sign * fmean(values) for sign, values in zip(signs, logs, strict=True))
-    error, degrees = _welch(logs)
+    squares = [variance(values) / len(values) for values in logs]
+    parts = sum(square**2 / (len(values) - 1) for square, values in zip(squares, logs, strict=True))
+    error, degrees = math.sqrt(sum(squares)), sum(squares) ** 2 / parts if parts else 1.0
     reach = t_quantile(degrees) * error if error else 0.0
     low, high = math.exp(centre - reach) * rounding[0], math.exp(centre + reach) * rounding[1]
     return Estimate(value, (min(low, value), max(high, value)), (), error, degrees, tuple(rounding))

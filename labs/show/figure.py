@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -21,7 +20,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 
 def new_figure(
     panels: int = 1, width: float = 4.0, height: float = 3.2, rows: int = 1, **options
-) -> "tuple[Figure, np.ndarray]":
+) -> "tuple[Figure, Any]":
     """(Figure, array of its axes): `panels` beside each other, or `rows` under each other, each width x height inches.
 
     options: further ones of matplotlib's Figure.subplots.

@@ -31,10 +31,7 @@ def page(html_text: str, plain: str, metadata: dict | None = None) -> None:
 
 
 def show(
-    rows: Sequence[Mapping],
-    columns: Sequence[str] | None = None,
-    headers: dict[str, str] | None = None,
-    metadata: dict | None = None,
+    rows: Sequence[Mapping], columns: Sequence[str] = (), headers: dict | None = None, metadata: dict | None = None
 ) -> None:
     """Display rows as a table.
 

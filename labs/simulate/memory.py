@@ -12,13 +12,7 @@ SLOTS = {"SGD": 0, "momentum": 1, "Adam": 2}  # numbers that the optimizer keeps
 
 
 def step(
-    parameters: float,
-    activations: float,
-    local_batch: int,
-    slots: int = 1,
-    bytes_per_value: float = 4,
-    devices: int = 1,
-    sharded: str = "nothing",
+    parameters: float, activations: float, local_batch: int, slots=1, bytes_per_value=4.0, devices=1, sharded="nothing"
 ) -> dict[str, float]:
     """Bytes on each device by part, {"weights", "gradients", "optimizer", "activations"}.
 

@@ -172,10 +172,6 @@ class PlayedSchedule:
                 found[name] = found.get(name, 0.0) + change
         return {name: size for name, size in found.items() if size > 1e-9}
 
-    def does(self, rank, time):
-        """The Event of a rank at a time; None where it has ended."""
-        return next((e for e in self.events if e.rank == rank and e.begin <= time + 1e-9 < e.end), None)
-
 
 def named(tensor):
     """A tensor as it is written: gradient(3, 0, 1)."""

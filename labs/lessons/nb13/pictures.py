@@ -213,7 +213,7 @@ def summary(played):
 
 def told_of(played, rank, time):
     """What a rank does and holds at a time, in words."""
-    event = played.does(rank, time)
+    event = next((e for e in played.events if e.rank == rank and e.begin <= time + 1e-9 < e.end), None)
     does = event.text if event else "stands still" if played.problem else "has ended"
     if stuck := next(
         (f"waits in {text} for rank {other}" for place, text, other in played.cycle if place == rank), None
