@@ -32,7 +32,7 @@ graded      a grading as the steps below see it, each file read once
 shown       what of a submission stands beside a question: code, scripts, logs, machines
 desk        a notebook: one question across all submissions, marked by keyboard
 points      points, of what was found, rubric and marks
-sheet       grades.csv
+sheet       grades.csv: the points of all, for people and spreadsheets
 feedback    PDF for students: what to do next, each mistake
 overview    PDF for the instructor: findings, and all that is open
 oral        three questions for a talk with each student
