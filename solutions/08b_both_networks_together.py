@@ -21,6 +21,7 @@
 # %%
 from labs import devices, jobs, presets, recorded
 from labs.checks import answered, check, outcome, predict
+from labs.lessons import on_gpu
 from labs.lessons.nb08 import experiments
 from labs.lessons.nb08b import logs
 from labs.models import counts as facts
@@ -131,7 +132,14 @@ print(
 # factor. Some of the time in a step does not grow at all: reading the batch, Keras's loop, other work around each
 # step. With images of 32x32 pixels there is little to compute, so these fixed costs make up a large share of the time
 # and pull the ratio below the factors. With large images they hardly matter. A ratio above all the factors would need
-# another cause, for example a machine that was slower in one of the two studies.
+# another cause, for example a machine that was slower in one of the two studies. And on a GPU, with images of 224x224?
+
+# %%
+print(on_gpu.networks())
+
+# %% [markdown]
+# There, too, the ratio was not the 3.13 of the multiply-adds. It was closer to the 2.46 of the bytes of activations: the
+# GPU computes so fast that moving these bytes takes up much of a step.
 #
 # A speedup compares workers of the same kind. The statement "ResNet50V2 on 2 GPUs is n times as fast as ResNet152V2
 # on a CPU" mixes three things: different work, different hardware and more workers. It does not tell you how much

@@ -20,6 +20,7 @@
 # %%
 from labs import data, devices, jobs, presets, recorded  # first: it silences TensorFlow's start-up messages
 from labs.checks import answered, check, outcome, predict
+from labs.lessons import on_gpu
 from labs.lessons.nb10 import by_hand, feeding, limited, pictures, profile
 from labs.lessons.nb10 import watched as show_watched
 from labs.measure.step import compiled
@@ -75,7 +76,11 @@ plots.show(show_watched.figure(slow, title=title))
 # This keeps its core busy; the outcome above shows how busy it was here. A GPU that waits in an all-reduce looks busy,
 # too. A GPU utilisation of 100 % says only that *some* kernel was running, even if that kernel used only a hundredth of
 # the GPU.
-#
+
+# %%
+print(on_gpu.utilisation())
+
+# %% [markdown]
 # So ask how much was *done*: how many images per second, and how many operations per second? The next table shows, for
 # each rank, the images per second, the operations per image, and the highest number of operations per second that the
 # worker can reach. (The operation count per image includes the forward and the backward pass, and a multiply-add
@@ -506,6 +511,13 @@ for plain, fetching in (("fit", "fit, read in each step"), ("loop", "loop, .nump
 tables.show(rows, tuple(rows[0]), {"without": "step without (µs)", "with": "step with (µs)"})
 
 # %% [markdown]
-# If an interval contains 1, the cost of the fetch is lost in this machine's noise. On a GPU it would be visible: there,
-# every fetch means a wait. A callback with `on_train_batch_end` makes Keras fetch, which is why the course's recorder
+# If an interval contains 1, the cost of the fetch is lost in this machine's noise. On a GPU it is not: there, every
+# fetch means a wait. These ratios were recorded on one:
+
+# %%
+print(f"{on_gpu.WHERE}:")
+tables.show(on_gpu.fetching())
+
+# %% [markdown]
+# The shorter the step, the more the wait costs. A callback with `on_train_batch_end` makes Keras fetch, which is why the course's recorder
 # uses the *beginning* of a batch. Read the loss only in every hundredth step, or at the end of the epoch.

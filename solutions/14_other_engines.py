@@ -26,6 +26,7 @@
 # %%
 from labs import devices, jobs, presets
 from labs.checks import answered, check, outcome, predict
+from labs.lessons import on_gpu
 from labs.lessons.nb14 import experiments, pictures
 from labs.show import plots, tables
 
@@ -110,6 +111,16 @@ if answered("14.2"):
 # %% [markdown]
 # On this network, all these engines compute the same thing: their weights differ only in the last few bits. The point
 # for training without the exchange shows that the test would notice a mistake.
+#
+# All of this ran on CPUs. Would a GPU compute the same weights?
+
+# %%
+print(on_gpu.same_steps())
+
+# %% [markdown]
+# On this GPU, JAX rounds the factors of every product to TF32, which has about three decimal digits (notebook 10b).
+# The difference from the CPU then is no mistake: it is about as large as between two orders of the images on the GPU
+# itself. A tolerance must be measured on the device that it is used for.
 #
 # ## A difference that is not rounding
 #

@@ -149,6 +149,8 @@ def _run(args, part, key, case, limit):
     asked = [json.dumps(options | {"runs": str(args.work), "result": str(result)})]
     # JAX and TensorFlow take what they need of a GPU, not all of it.
     grow = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+    # What JAX has compiled for one case serves the next.
+    grow["JAX_COMPILATION_CACHE_DIR"] = str(args.work / "compiled")
     paths = {"PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
     begin = time.monotonic()
     job = jobs.start(HERE / "measures.py", *asked, name=name, runs=args.work, env=grow | paths | part.env)

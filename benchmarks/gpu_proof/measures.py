@@ -64,6 +64,7 @@ def train(sizes, case, model, precision="float32"):
 
 
 def _options(sizes, case, model, strategy=None, workers=1, name=None):
+    """The training program's command line."""
     strategy = strategy or ("jax" if devices.on_jax() else "mirrored")
     asked = {"model": model, "strategy": strategy, "workers": workers, "batch_size": sizes.local_batch * workers}
     asked |= {"epochs": sizes.epochs, "image_size": sizes.image_size, "dataset": f"synthetic:{sizes.images}"}
@@ -71,7 +72,7 @@ def _options(sizes, case, model, strategy=None, workers=1, name=None):
     return [f"--{key}={value}" for key, value in asked.items()]
 
 
-def predict(sizes, case, model):
+def predict(sizes, case, model, precision):
     """What `labs predict` says of a step, before it is measured: of the H100's file, or of a core's on the CPU."""
     from labs import costs
     from labs.models import counts
@@ -82,18 +83,21 @@ def predict(sizes, case, model):
         files.write(name, machine_file(gpus[0]))
     facts = counts.of(model, sizes.image_size, 10)
     found = costs.predict_from_machine(
-        model, facts, costs.load_machine(name), 1, sizes.local_batch, image_size=sizes.image_size
+        model,
+        facts,
+        costs.load_machine(name),
+        1,
+        sizes.local_batch,
+        image_size=sizes.image_size,
+        precision=precision.removeprefix("mixed_") if gpus else "float32",
     )
     step = found.quantities["step_seconds"]
     return {"machine": found.as_dict()["machine"], "step_seconds": step.value, "interval": list(step.interval)}
 
 
 def machine_file(gpu):
-    """The file of a machine with one such GPU, for `labs predict`: an H100, or an H200, which has more memory."""
-    told = [f'name = "one {gpu}"', "[device]", 'base = "H100"']
-    if "H200" in gpu:
-        told += [f'name = "{gpu}"', 'memory = { value = "141 GB", source = "NVIDIA H200 data sheet" }']
-        told += ['memory_bandwidth = { value = "4800 GB/s", source = "NVIDIA H200 data sheet" }']
+    """The file of a machine with one such GPU, for `labs predict`: an H200, else an H100."""
+    told = [f'name = "one {gpu}"', "[device]", f'base = "{"H200" if "H200" in gpu else "H100"}"']
     return "\n".join([*told, "[node]", "devices = 1", 'bandwidth = "50 GB/s"', ""])
 
 
@@ -108,7 +112,7 @@ def loop(sizes, case, model):
     _one_worker()
     batch, steps = sizes.local_batch, max(2, sizes.images // sizes.local_batch)
     dataset = data.load(f"synthetic:{batch * steps}")
-    ours = _compiled(model, sizes)
+    ours = _compiled(model, sizes.image_size)
     asked = {"dataset": "synthetic", "image_size": sizes.image_size, "images": None, "repeats": 10**6, "seed": 0}
     asked |= {"run": case.name, "runs": str(case.runs), "epochs": 1, "batch_size": batch}
     strategy = "jax" if devices.on_jax() else "single"
@@ -130,27 +134,37 @@ def loop(sizes, case, model):
     return _ratio(seconds, "kit", "bare") | {"steps": steps}
 
 
-def turns(sizes, case, model):
-    """One training against itself, both in one memory, an epoch of each in turn."""
+def turns(sizes, case):
+    """The trainings of `steps`, an epoch of each in turn, and the first of them twice: their ratios, and the floor."""
     from labs.measure import study
 
-    paths, env = [], {"LABS_SAMPLES": "0.2"}
-    with jobs.Turns(show=False, explain=False) as both:
-        for ending in ("once", "again"):
-            name = f"{case.name}_{ending}"
-            asked = _options(sizes, case, model, name=name)
-            both.start("-m", "labs.training.program", *asked, name=name, runs=case.runs, env=env)
-            paths.append(case.runs / f"{name}.json")
-    if both.state != "finished":
-        raise SystemExit("\n".join(job.explain() for job in both.jobs))
-    ratio, floor = study.itself(paths)
-    found = {"ratio": ratio.value, "interval": ratio.interval, "floor": floor, "waited": both.waited}
-    return found | {path.stem.rpartition("_")[2]: summary.training(path) for path in paths}
+    trained = {part.name: part for part in plan.parts(sizes)}["steps"].cases
+    asked = {f"{case.name}_{key.replace(' ', '_')}": arguments for key, (_, arguments) in trained.items()}
+    first, *others = asked
+    names = [first, f"{first}_again", *others]
+    asked[names[1]] = asked[first]
+    with jobs.Turns(show=False, explain=False) as every:
+        for name in names:
+            options = {"function": "train", "arguments": asked[name], "preset": sizes.name, "name": name}
+            options |= {"runs": str(case.runs), "result": None}
+            every.start(__file__, json.dumps(options), name=name, runs=case.runs)
+    if every.state != "finished":
+        raise SystemExit("\n".join(job.explain() for job in every.jobs))
+    paths = {name: case.runs / f"{name}.json" for name in names}
+    ratios = []
+    for name in names[1:]:
+        ratio, floor = study.itself([paths[name], paths[first]])
+        ratios.append({"of": f"{name} / {first}".replace(f"{case.name}_", ""), "ratio": ratio.value})
+        ratios[-1]["interval"] = ratio.interval
+        ratios[0].setdefault("floor", floor)
+    return {"ratios": ratios, "waited": every.waited} | {name: summary.training(path) for name, path in paths.items()}
 
 
 def maxbatch(sizes, case, model):
     """The largest batch of a step that fits, doubling until memory runs out, and the line that says so."""
     memory = None if devices.gpus() else sizes.memory
+    # All of a GPU's memory in one piece: pieces that an allocator kept of smaller batches may not fit a larger one.
+    whole = {"XLA_PYTHON_CLIENT_PREALLOCATE": "true", "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.95"}
     if not devices.on_jax():
         from labs.measure import maxbatch
 
@@ -167,9 +181,11 @@ def maxbatch(sizes, case, model):
     from labs.results import failures
 
     # As `labs maxbatch` does: in a process of its own, which may not survive it.
-    name, options = f"{case.name}_trials", {"model": model, "memory": memory}
+    name, options = f"{case.name}_trials", {"model": model, "memory": memory, "batches": _doubled(sizes)}
     asked = {"function": "trials", "arguments": options, "preset": sizes.name, "name": name, "runs": str(case.runs)}
-    job = jobs.start(__file__, json.dumps(asked | {"result": None}), name=name, runs=case.runs).wait(show=False)
+    job = jobs.start(__file__, json.dumps(asked | {"result": None}), name=name, runs=case.runs, env=whole).wait(
+        show=False
+    )
     said = re.findall(r"Trial batch (\d+): (starts|fits in ([\d.]+) s)", job.out.read_text(errors="replace"))
     seconds = {int(batch): float(took) for batch, _, took in said if took}
     found, last = failures.failure(job.err), max((int(batch) for batch, *_ in said), default=None)
@@ -186,20 +202,35 @@ def maxbatch(sizes, case, model):
     }
 
 
-def trials(sizes, case, model, memory):
-    """Steps with JAX, each of twice the batch of the one before, until one does not fit."""
+def _doubled(sizes):
+    batch, found = sizes.local_batch, []
+    while batch <= sizes.largest:
+        found.append(batch)
+        batch *= 2
+    return found
+
+
+def batches(sizes, case, model):
+    """{batch: seconds of a step} of the smaller batches."""
+    return {"trials": trials(sizes, case, model, None, sizes.small)}
+
+
+def trials(sizes, case, model, memory, batches, steps=5):
+    """Steps of each of these batches, until one does not fit; {batch: seconds of a step, the mean of `steps`}."""
     import numpy as np
 
     _one_worker()
-    step = _bare(models.build(model, sizes.image_size, 10))
+    step, found = _bare(models.build(model, sizes.image_size, 10)), {}
 
-    def train(batch):
+    def train(batch, steps):
+        images, labels = np.zeros((batch, 32, 32, 3), "uint8"), np.zeros(batch, "int64")
         begin = time.perf_counter()
-        loss = step(np.zeros((batch, 32, 32, 3), "uint8"), np.zeros(batch, "int64"))
+        for _ in range(steps):
+            loss = step(images, labels)
         float(np.asarray(loss))
-        return time.perf_counter() - begin
+        return (time.perf_counter() - begin) / steps
 
-    train(1)
+    train(1, 1)
     if memory:
         import resource
 
@@ -207,46 +238,122 @@ def trials(sizes, case, model, memory):
 
         size = psutil.Process().memory_info().vms
         resource.setrlimit(resource.RLIMIT_AS, (size + memory, size + memory))
-    batch = sizes.local_batch
-    while batch <= sizes.largest:
+    for batch in batches:
         print(f"Trial batch {batch}: starts", flush=True)
-        train(batch)  # compiles
-        print(f"Trial batch {batch}: fits in {train(batch):.5f} s", flush=True)
-        batch *= 2
+        train(batch, 1)  # compiles
+        found[batch] = train(batch, steps)
+        print(f"Trial batch {batch}: fits in {found[batch]:.5f} s", flush=True)
+    return found
 
 
-def bfloat16(sizes, case, model):
-    """Seconds of a step in float32 over those in mixed_bfloat16, in turns, and how far their losses are apart."""
+def precision(sizes, case, model):
+    """Seconds of a step in float32 over those in other precisions, in turns, and the loss that each arrives at.
+
+    "float32, exact" does without TF32, in which GPUs multiply float32 numbers unless they are told not to.
+    """
     import keras
     import numpy as np
 
     _one_worker()
-    steps, batch, trained = 4, sizes.local_batch, {}
+    policies = {"float32": "float32", "float32, exact": "float32"}
+    policies |= {name: name for name in ("mixed_bfloat16", "mixed_float16")}
+    steps, batch, trained, losses = 4, sizes.local_batch, {}, {}
     dataset = data.load(f"synthetic:{batch}")
-    for precision in ("float32", "mixed_bfloat16"):
+    for name, policy in policies.items():
         keras.utils.set_random_seed(0)
-        keras.config.set_dtype_policy(precision)
-        network = models.build(model, sizes.image_size, 10)
-        trained[precision] = _bare(network)
-    losses = {}
+        keras.config.set_dtype_policy(policy)
+        trained[name] = _bare(models.build(model, sizes.image_size, 10))
 
-    def turn(precision):
+    def turn(name):
+        _exact(name == "float32, exact")
         for _ in range(steps):
-            loss = trained[precision](dataset.images, dataset.labels)
-        losses[precision] = float(np.asarray(loss))
+            loss = trained[name](dataset.images, dataset.labels)
+        losses[name] = float(np.asarray(loss))
 
-    every = {precision: (lambda name=precision: turn(name)) for precision in trained}
+    every = {name: (lambda name=name: turn(name)) for name in trained}
     seconds = _in_turns(every, sizes.rounds, steps)
-    found = _ratio(seconds, "float32", "mixed_bfloat16")
-    return found | {f"loss_{name}": value for name, value in losses.items()}
+    ratios = [_ratio(seconds, "float32", name) for name in policies if name != "float32"]
+    means = {f"step_seconds_{name}": sum(each) / len(each) for name, each in seconds.items()}
+    return {"ratios": ratios} | means | {f"loss_{name}": loss for name, loss in losses.items()} | {"seconds": seconds}
+
+
+def _exact(exact):
+    """From now on, products of float32 numbers are computed in float32, or as the engine likes."""
+    if devices.on_jax():
+        import jax
+
+        jax.config.update("jax_default_matmul_precision", "highest" if exact else None)
+    else:
+        import tensorflow as tf
+
+        tf.config.experimental.enable_tensor_float_32_execution(not exact)
+
+
+def fetch(sizes, case, model):
+    """Seconds of a step whose loss is fetched over those of one whose loss is not, in turns: a bare loop, and fit."""
+    import keras
+    import numpy as np
+
+    _one_worker()
+    batch = sizes.local_batch if model != "SmallCNN" else 32
+    steps, size = max(2, sizes.images // batch), sizes.image_size if model != "SmallCNN" else 32
+    dataset = data.load(f"synthetic:{batch * steps}")
+    bare, ours, pipeline = _bare(models.build(model, size, 10)), _compiled(model, size), data.pipeline(dataset, batch)
+    images, labels = dataset.images[:batch], dataset.labels[:batch]
+
+    class Reader(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            self.loss = float(logs["loss"])
+
+    def loop(fetches):
+        for _ in range(steps):
+            loss = bare(images, labels)
+            if fetches:
+                float(np.asarray(loss))
+        float(np.asarray(loss))
+
+    def fit(callbacks):
+        ours.fit(pipeline, epochs=1, shuffle=False, verbose=0, callbacks=callbacks)
+
+    every = {"loop": lambda: loop(False), "loop, fetched": lambda: loop(True)}
+    every |= {"fit": lambda: fit([]), "fit, fetched": lambda: fit([Reader()])}
+    seconds = _in_turns(every, sizes.rounds, steps)
+    ratios = [_ratio(seconds, f"{name}, fetched", name) for name in ("loop", "fit")]
+    return {"ratios": ratios, "steps": steps, "batch": batch, "seconds": seconds}
+
+
+def same_steps(sizes, case):
+    """The largest difference of a weight after notebook 14's 20 steps: of this GPU from the CPU, as JAX computes and
+    exactly, and of four other orders of the images in each batch from the first, on the CPU."""
+    import numpy as np
+
+    cases, found = ["plain", "order1", "order2", "order3", "order4"], {}
+    hidden, exact = {"CUDA_VISIBLE_DEVICES": ""}, {"JAX_DEFAULT_MATMUL_PRECISION": "highest"}
+    for name, env in {"cpu": hidden, "gpu": {}, "gpu_exact": exact}.items():
+        asked = ["--engine", "jax" if devices.on_jax() else "single", "--cases", *cases]
+        started = f"{case.name}_{name}"
+        job = jobs.start("-m", "labs.lessons.nb14.same_steps", *asked, name=started, runs=case.runs, env=env)
+        if job.wait(show=False).state != "finished":
+            raise SystemExit(job.explain())
+        with np.load(job.stem.with_suffix(".npz")) as file:
+            found[name] = dict(file)
+
+    def apart(one, other):
+        return float(np.max(np.abs(one - other)))
+
+    others = {
+        f"orders_on_{name}": max(apart(of["plain"], of[case]) for case in cases[1:]) for name, of in found.items()
+    }
+    of_gpu = {f"{name}_from_cpu": apart(found[name]["plain"], found["cpu"]["plain"]) for name in ("gpu", "gpu_exact")}
+    return of_gpu | others
 
 
 def recompute(sizes, case, mode):
     """Peak memory of a step of notebook 10's network that keeps all activations, or recomputes those of a block."""
     from labs.lessons.nb10 import recompute as lesson
 
-    batch = 256 if devices.gpus() else 8
     if not devices.on_jax():
+        batch = 256 if devices.gpus() else 8
         os.environ["LABS_RUNS"] = str(case.runs)
         found = lesson.measure(mode, batch=batch, rounds=0)
         if found is None:
@@ -256,6 +363,7 @@ def recompute(sizes, case, mode):
     import keras
 
     _one_worker()
+    batch = 256 if devices.gpus() else 8  # asked before, JAX would have set up its devices
     keras.utils.set_random_seed(0)
     network = lesson.build(mode, 6)
     weights = [variable.value for variable in network.trainable_variables]
@@ -328,7 +436,7 @@ def mirrored(sizes, case, model):
     strategy = tf.distribute.MirroredStrategy(names, cross_device_ops=tf.distribute.ReductionToOneDevice())
     dataset, batch = data.load(f"synthetic:{sizes.images}"), 2 * (sizes.local_batch // 2)
     with strategy.scope():
-        network = _compiled(model, sizes)
+        network = _compiled(model, sizes.image_size)
     asked = {"dataset": "synthetic", "image_size": sizes.image_size, "images": None, "repeats": 1, "seed": 0}
     asked |= {"run": case.name, "runs": str(case.runs), "epochs": sizes.epochs, "batch_size": batch}
     told = {"model": model, "strategy": "mirrored", "workers": 2, "images": sizes.images, "learning_rate": 0.01}
@@ -357,10 +465,10 @@ def _one_worker():
     devices.of_jax(1) if devices.on_jax() else devices.workers(1)
 
 
-def _compiled(model, sizes):
+def _compiled(model, size):
     import keras
 
-    network = models.build(model, sizes.image_size, 10)
+    network = models.build(model, size, 10)
     compiled = {"loss": "sparse_categorical_crossentropy", "metrics": ["accuracy"], "jit_compile": devices.on_jax()}
     network.compile(optimizer=keras.optimizers.SGD(0.01), **compiled)
     return network

@@ -53,6 +53,11 @@ def _said(result):
     told = []
     if epochs := result.get("epochs"):
         told.append(f"{len(epochs)} epochs, the first {_number(epochs[0]['seconds'])} s")
+    for found in result.get("ratios", []):
+        between = "{:.4g} to {:.4g}".format(*found["interval"]) if found["interval"] else "one round"
+        told.append(f"{found['of']} {_number(found['ratio'])} ({between})")
+    for batch, seconds in (result.get("trials") or {}).items():
+        told.append(f"batch {batch}: {_number(1e3 * seconds)} ms")
     for key, value in result.items():
         if key in HIDDEN:
             continue

@@ -12,6 +12,7 @@
     batch_scripts       is a batch script right: 05b, 07b, 08
     own_runs            the rows of a study that a student has measured, and a figure of them: 05, 08, 08b
     compare             two scripts, or the loss of several runs, side by side: 07 and 08
+    on_gpu              what was measured on one GPU, beside the student's own figures: 04, 08b, 10, 10b, 14
     timeline            Horovod's timeline in numbers, timelines its pictures: 07 and 12
 
 A lesson is this folder, its text solutions/NN_name.py, the scripts that it has (solutions/scripts), and its right and

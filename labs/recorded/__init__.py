@@ -62,3 +62,9 @@ def faster() -> dict[str, Path]:
     """{change: path of a run record} of the closing task of notebook 10, the training as it was given first."""
     names = json.loads((HERE / "faster" / "names.json").read_text(encoding="utf-8"))
     return {name: HERE / "faster" / f"{number}.json" for number, name in enumerate(names)}
+
+
+def h200() -> dict[str, dict[str, Any]]:
+    """{part: {case: what it measured}} of `make gpu-proof` on one NVIDIA H200, Keras on JAX."""
+    parts = json.loads((HERE / "h200" / "records.json").read_text(encoding="utf-8"))["parts"]
+    return {part: {key: case["result"] for key, case in of["cases"].items()} for part, of in parts.items()}

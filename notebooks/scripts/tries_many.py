@@ -4,7 +4,7 @@ import numpy as np
 
 from labs import hvd
 
-STEPS, RATE, TRIES = 60, 0.3, 20
+STEPS, RATE, TRIES = 400, 0.3, 20
 
 
 def share():

@@ -145,7 +145,7 @@ MISTAKES = [
     ('"50 GB/s"', '{ value = "50 GB/s", sauce = "x" }', "node.bandwidth.sauce is not known; did you mean source?"),
     ("[node]", "[software]\noverlap = 2\n[node]", "software.overlap is 2: it must be a number from 0 to 1"),
     ("[node]", "[software]\nspread = -0.1\n[node]", "software.spread is -0.1"),
-    ("[device]", '[device]\nbase = "B200"', "device.base is 'B200': it must be one of A100, H100, P100, V100"),
+    ("[device]", '[device]\nbase = "B200"', "device.base is 'B200': it must be one of A100, H100, H200, P100, V100"),
     ("[node]", '[[measured]]\nmodel = "X"\nbatch = 1\n[node]', "measured[1].images_per_second is missing"),
     ("[node]", "[[measured]]\nbatch = 1\nimages_per_second = 2\n[node]", "measured[1].model is missing"),
     ("[node]", '[[measured]]\nmodel = "X"\nbatch = 0\n[node]', "measured[1].batch must be greater than 0, not 0."),
