@@ -79,8 +79,7 @@ def search(
         if low is None or high is None or high - low < 2:
             break
         _attempt(result, [(low + high) // 2], f"{name}_bisect{number + 1}", runs, show)
-    folder = Path(runs) if runs is not None else jobs.folder()
-    files.write(folder / f"{name}.maxbatch.json", json.dumps(result, indent=1))
+    files.write(Path(runs or jobs.folder()) / f"{name}.maxbatch.json", json.dumps(result, indent=1))
     return result
 
 
