@@ -1,4 +1,4 @@
-"""The helper package of the course. Importing it loads none of its rooms; each room's door says what it offers.
+"""The helper package of the course. Importing it loads none of its packages. The docstring of each says what it offers.
 
 From the command line down, and nothing imports what stands above it (pyproject.toml, [tool.importlinter]):
 

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # The same training on other engines
 #
-# **Time: 60 minutes, including 2 minutes of computing on 2 cores.**
+# **Time: 75 minutes, including 2 minutes of computing on 2 cores.**
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
@@ -110,7 +110,7 @@ if answered("14.2"):
 
 # %% [markdown]
 # On this network, all these engines compute the same thing: their weights differ only in the last few bits. The point
-# for training without the exchange shows that the test would notice a mistake.
+# for training without the exchange shows that the test would notice such a mistake.
 #
 # All of this ran on CPUs. Would a GPU compute the same weights?
 
@@ -118,15 +118,15 @@ if answered("14.2"):
 print(on_gpu.same_steps())
 
 # %% [markdown]
-# On this GPU, JAX rounds the factors of every product to TF32, which has about three decimal digits (notebook 10b).
-# The difference from the CPU then is no mistake: it is about as large as between two orders of the images on the GPU
-# itself. A tolerance must be measured on the device that it is used for.
+# On this GPU, JAX rounds the factors of convolutions and matrix products to TF32, which has about three decimal digits
+# (notebook 10b). With full float32, GPU and CPU agree, so the difference comes from this rounding. It is about as large
+# as between orders of the images on the GPU itself. Measure a tolerance on the device on which you use it.
 #
 # ## A difference that is not rounding
 #
 # Now look at the second case. Only the end of the network is different: the last layer has a softmax, and the loss
 # takes its probabilities instead of the scores (in Keras, without `from_logits=True`). The networks of this course are
-# built like this. In the first case and in this one, the last layer starts with large weights, so the network starts
+# built like this. In all cases, the last layer starts with large weights, so the network starts
 # out very sure of wrong classes.
 
 # %%
@@ -172,7 +172,8 @@ tables.show(experiments.table(trained, "batch_norm"), ("engine", "apart"), {"apa
 
 # %% [markdown]
 # (On our machine, the weights of MirroredStrategy and Horovod were 6.1e-02 away from those of one process, and those of
-# JAX, on 1 and on 2 devices, were at most 1.7e-05 away.) With JAX on 2 devices, whose mean does the layer use?
+# JAX, on 1 and on 2 devices, were at most 1.7e-05 away. The tolerance belongs to the first case; here, look at the size
+# of the differences.) With JAX on 2 devices, whose mean does the layer use?
 #
 # - **a**: that of all 64 images: the devices exchange it
 # - **b**: each device uses that of its own 32 images
@@ -188,8 +189,8 @@ check("14.4", whose_mean)
 # %% [markdown]
 # The program is written for the whole batch, so a mean in it is a mean over the whole batch. Under MirroredStrategy and
 # Horovod, a batch normalisation layer sees only the images of its own worker. (The same is true of PyTorch's DDP,
-# unless you ask for `SyncBatchNorm`.) All engines average their gradients over the same images, but they normalise over
-# different ones.
+# unless you ask for `SyncBatchNorm`; on TensorFlow, Keras offers `BatchNormalization(synchronized=True)`.) All engines
+# average their gradients over the same images, but some normalise over 32 images, and others over all 64.
 #
 # ## Where is the all-reduce?
 #
@@ -229,9 +230,10 @@ check("14.4", whose_mean)
 #
 # ```python
 # 1  images, labels = jax.device_put((images, labels), NamedSharding(mesh, P("data")))
-# 2  @jax.jit def step(weights, images, labels):
-# 3      value, gradient = jax.value_and_grad(loss)(weights, images, labels)
-# 4      return jax.tree.map(lambda w, g: w - RATE * g, weights, gradient), value
+# 2  @jax.jit
+# 3  def step(weights, images, labels):
+# 4      value, gradient = jax.value_and_grad(loss)(weights, images, labels)
+# 5      return jax.tree.map(lambda w, g: w - RATE * g, weights, gradient), value
 # ```
 #
 # For each program, give the line *in which the gradients are exchanged* while the program runs. In A, line 3 divides
@@ -240,7 +242,7 @@ check("14.4", whose_mean)
 
 # %% labs={"id": "14.5"}
 ### BEGIN SOLUTION
-line_in_A, line_in_B, line_in_C, line_in_D = 5, 4, 4, 3
+line_in_A, line_in_B, line_in_C, line_in_D = 5, 4, 4, 4
 ### END SOLUTION
 check("14.5", line_in_A, line_in_B, line_in_C, line_in_D)
 
@@ -263,8 +265,8 @@ check("14.6", script, without="jax")
 # %% [markdown]
 # **The step.** `jax.shard_map` runs a function on each device, with that device's part of the arrays, like the program
 # of one rank in Horovod. In the function, `jax.lax.psum(array, "data")` adds up the arrays of all devices along the
-# axis `"data"`: it is the all-reduce, and returns the sum. It takes one array; `jax.tree.map(f, gradient)` calls `f`
-# for each array of a dict. `mesh.size` is the number of devices. As the script stands, each device would update its
+# axis `"data"`: it is the all-reduce, and returns the sum. It takes an array or a dict of arrays, and `jax.tree.map(f,
+# gradient)` calls `f` for each array of a dict. `mesh.size` is the number of devices. As the script stands, each device would update its
 # weights with the gradient of its own share. Complete `on_one_device`: the gradient and the loss must both be means
 # over all devices.
 
@@ -298,7 +300,7 @@ if there["jax"] and answered("14.6", "14.7"):
 # - `by_compiler` contains no `psum`, and yet the same all-reduce is there. The loss is a mean over the rows of the
 #   whole batch. The rows lie on different devices, so the gradient of the loss is a sum over devices.
 #
-# With `check_vma=False`, as in the script, `shard_map` exchanges only what you write. Without this option, JAX keeps
+# With `check_vma=False`, as in the script, `shard_map` exchanges only what you write. By default, JAX keeps
 # track of what is equal on all devices. It then automatically adds up the gradients of weights that are whole on each
 # device, and your `psum` would be one too many.
 #
@@ -307,17 +309,18 @@ if there["jax"] and answered("14.6", "14.7"):
 # In notebook 10b, you wrote a sharded optimizer by hand: each rank kept its part of the velocity (ZeRO-1). Look at the
 # last part of the output again. The two runs of `by_compiler` differ in a single annotation, the `PartitionSpec` of the
 # velocity: `P()` or `P("data")`. Both end with the same loss, but with `P("data")` each device holds only half of the
-# velocity. In return, there are more exchanges: every device updates its part of the weights, and all-gathers put the
-# parts together.
+# velocity. In return, every device updates only its part of the weights, and all-gathers put the parts together. (The
+# compiler has kept the all-reduce. Your optimizer of notebook 10b replaced it with a reduce-scatter, and so exchanged no
+# more bytes than before.)
 #
-# Now for a larger network: it has 25 million weights in float32, and Adam keeps two numbers for each weight. On 8
+# Now for a larger network: it has 25 million weights in float32, and Adam keeps two numbers for each weight. On 16
 # devices, the weights are whole and Adam's state is divided. How many bytes of the weights, and how many of the state,
 # does each device hold?
 
 # %% labs={"id": "14.9"}
 ### BEGIN SOLUTION
 bytes_of_weights = 4 * 25_000_000
-bytes_of_state = 2 * 4 * 25_000_000 // 8
+bytes_of_state = 2 * 4 * 25_000_000 // 16
 ### END SOLUTION
 check("14.9", bytes_of_weights, bytes_of_state)
 
@@ -327,8 +330,8 @@ check("14.9", bytes_of_weights, bytes_of_state)
 # Virtual devices belong to one process. On a cluster, each node has a process of its own, as with Horovod:
 # `jax.distributed.initialize(address, num_processes, process_id)` connects them. From then on, `jax.devices()` lists
 # the devices of *all* processes, and the step is still written for the whole batch. Only the input changes: each
-# process reads its own rows, and `jax.make_array_from_process_local_data` declares them to be a part of the whole. So
-# here you need a shard of your own again (notebook 06). Between CPUs, the arrays travel over Gloo, which Horovod uses,
+# process reads its own rows, and `jax.make_array_from_process_local_data` tells JAX that they are its part of the
+# global array. So here you need a shard of your own again (notebook 06). Between CPUs, the arrays travel over Gloo, which Horovod uses,
 # too.
 
 # %%
@@ -342,7 +345,8 @@ if there["jax"]:
 #
 # ## How fast?
 #
-# Each engine now trains the course's SmallCNN on 1 and on 2 workers, in turns, as in `labs study --strategy jax`.
+# For each engine, a study trains the course's SmallCNN on 1 and on 2 workers, which take turns, as in `labs study
+# --strategy jax`.
 # **Predict** the speedup of JAX on 2 devices, as a number.
 
 # %% labs={"id": "14.10"}
@@ -384,7 +388,7 @@ if rows:
 # | barrier | not needed | `hvd.barrier()` ° | `dist.barrier()` | `multihost_utils.sync_global_devices` ° |
 # | divided state | not offered | by hand (notebook 10b) | `fully_shard` | `P("data")` on the state |
 # | launcher | none | `horovodrun`, `mpiexec`, `srun` | `torchrun`, `srun` | none of its own; `srun` ° |
-# | SLURM's variables | not read | read by `srun`'s PMI | you copy `SLURM_PROCID` to `RANK`, and so on | `jax.distributed.initialize()` reads them ° |
+# | SLURM's variables | not read | MPI gets them from `srun` (PMI) | you copy `SLURM_PROCID` to `RANK`, and so on | `jax.distributed.initialize()` reads them ° |
 # | checkpoint | the process saves | rank 0 saves | rank 0; for FSDP2, `torch.distributed.checkpoint` | Orbax °; process 0 if the arrays are whole |
 #
 # ## Summary

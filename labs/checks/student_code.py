@@ -39,7 +39,7 @@ def tried(what):
 def told(problem):
     """Hint for an exception in a student's code: the line, and what happened; None if it is not the student's."""
     if isinstance(problem, RuntimeError) and isinstance(problem.__cause__, StopIteration):
-        problem = problem.__cause__  # what a generator makes of it, and judges are generators
+        problem = problem.__cause__  # judges are generators, which turn StopIteration into this (PEP 479)
     steps = traceback.walk_tb(problem.__traceback__)
     lines = [(frame.f_code.co_filename, number) for frame, number in steps if not installed(frame.f_code.co_filename)]
     if not lines:

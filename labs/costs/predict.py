@@ -35,7 +35,7 @@ class Prediction:
     about: dict
 
     def __getattr__(self, name):
-        try:  # a quantity as an attribute; __dict__, as copies ask for names before there are quantities
+        try:  # a quantity as an attribute; copy asks for names before `quantities` is set, hence __dict__
             return self.__dict__["quantities"][name]
         except KeyError:
             raise AttributeError(name) from None
@@ -237,7 +237,7 @@ def _predicted(name, line, facts, machine, parameters, workers, local_batch, not
     if (given := asked.input) is not None:
         given = given if isinstance(given, Parameter) else Parameter(number("input", given), "s/image", source="given")
         parameters = parameters | {"input": given}
-    if machine and min(workers, machine.devices) > 1:  # what was fitted to runs alone holds it
+    if machine and min(workers, machine.devices) > 1:  # without a machine, the fit contains what the host costs
         if asked.process == "node":
             parameters = parameters | {"host": CHOSEN.one_process}
         notes.append(note(f"process_{asked.process}", most=1e3 * CHOSEN.host_most))

@@ -47,7 +47,7 @@ def drawn(right, calls, seed, id=None):
             break
         del same[max(len(other), TRIES) :]
     made = other + same[: len(other) or TRIES]
-    draw.shuffle(made)  # who counts the calls knows no answer
+    draw.shuffle(made)  # so counting the calls tells no answer
     return made
 
 

@@ -57,7 +57,8 @@ def check(out, root=".", notebooks=None, execute=True, at_once=AT_ONCE, report=p
     report(f"Notebooks that count: {', '.join(names)}.")
     rubric.load(out, names)  # the first one is about these notebooks
     longest = sorted(names, key=lambda name: Path(root, "solutions", f"{name}.py").stat().st_size, reverse=True)
-    pieces = (*(longest if execute and not sandbox.sandbox_missing() else ()), None)  # or the longest one ends alone
+    # The longest first: started last, it would end alone.
+    pieces = (*(longest if execute and not sandbox.sandbox_missing() else ()), None)
     waiting = {}
     for number, path in found.items():
         bytes_of = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -21,7 +21,7 @@ from labs.grading.finding import Finding
 from labs.printed import few, grouped
 from labs.results import record as records
 
-LEAST, CLOSE, SAME = 12, 0.1, 1e-3  # step times that two runs must share; of the spread, in order and in any order
+LEAST, CLOSE, SAME = 12, 0.1, 1e-3  # steps in common; tolerances (of the spread) in order and in any order
 KIT = "the kit"
 _LONG = 200  # characters of what two students do not have alike by chance
 

@@ -28,7 +28,7 @@ from labs.grading.finding import Finding
 from labs.printed import few, grouped, printable
 
 GRAM, WINDOW = {"script": 10, "answer": 5}, 4
-LEAST, SHARE = 8, 0.5  # fingerprints that two texts share, and of the shorter one's
+LEAST, SHARE = 8, 0.5  # fingerprints in common: so many at least, and such a share of the shorter text's
 WHOLE = 0.8  # of the longer one's, where texts are equal as a whole
 COMMON = 0.15  # share of the submissions, though 3 of them are always a few
 HERE = str(Path(__file__).parents[2])  # the course of this kit

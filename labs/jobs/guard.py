@@ -24,7 +24,7 @@ from pathlib import Path
 import psutil
 
 _PATIENCE = 3.0  # seconds that processes have to end when they are told to
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # prctl: signal when the parent dies; whose parent dies is mine
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # prctl: a signal when the parent dies; adopt orphans
 
 
 def main(command):
@@ -54,7 +54,7 @@ def main(command):
 
     def stop_all(*_):
         _end(signal.SIGTERM)
-        if os.getppid() != outer:  # which would do it otherwise
+        if os.getppid() != outer:  # the outer process, which closes the records, is gone
             _close(run, -signal.SIGTERM)
         _leave(-signal.SIGTERM)
 

@@ -14,8 +14,8 @@ from statistics import correlation, fmean, linear_regression, variance
 
 ONE_RUN = "1 run: no interval; repeat it 3 times or more, or measure in turns"
 CHANGING = "the ratio still changes from round to round, as in a warm-up: this is not a 95 % interval; train longer"
-LEVEL = 0.025  # share of the studies without a change of which this is said
-NOTHING = 0.001  # a change of the logarithm that no interval of a study resolves
+LEVEL = 0.025  # false alarms: share of the studies without a change
+NOTHING = 0.001  # a smaller slope of the log ratio is taken for none
 
 
 @dataclass(frozen=True)

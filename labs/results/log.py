@@ -314,7 +314,7 @@ def _iterate(section, local_batch, what, number):
     section.open = what == "iteration"
     if 1e-3 <= number <= 1e9 and (section.open or not section.epochs):
         found = Epoch(local_batch / number, 0.1 * local_batch / number**2)
-        section.repeats[-1] += [found] * (1 if section.epochs else 2)  # what is warm-up here was not timed there
+        section.repeats[-1] += [found] * (1 if section.epochs else 2)  # Horovod times no warm-up; here the first is one
         section.local_batch = local_batch
     return local_batch
 

@@ -279,7 +279,7 @@ def search(result: dict[str, Any]) -> "Figure":
 def curves(series: dict[str, Sequence[float]], *, x: str, y: str, title: str, start: int = 0) -> "Figure":
     """Several curves over steps or epochs.
 
-    series: {name: values}; x, y: axis labels with units; start: where the first value stands on the x axis.
+    series: {name: measured values}; x, y: axis labels with units; start: where the first value stands on the x axis.
     """
     figure, (axis,) = new_figure(1, width=5.0)
     for (name, values), (colour, marker) in zip(series.items(), _styles(), strict=False):

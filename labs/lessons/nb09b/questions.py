@@ -240,7 +240,7 @@ def _of_windows(function, right):
     )
 
 
-IDLE = 4  # a search may look at a job so often while a core is idle: in two rounds, it has started the next one
+IDLE = 4  # looks at each job that a search may take while a core is idle: it starts the next job within two rounds
 
 
 class _Job:

@@ -10,12 +10,13 @@ from labs.checks import scripts
 from labs.checks.judging import NotDone, NotTried, judges
 from labs.checks.reading import near
 from labs.checks.student_code import tried
+from labs.printed import several
 
 
 @judges("14.2")
 def tolerance(function):
     random = np.random.default_rng(14)
-    for case in range(3):
+    for case in range(4):
         trained = 1 + random.normal(0, 1e-5, (5, 40))
         trained[case + 1, 7] += 1e-3 * (-1) ** case
         trained[(case + 1) % 4 + 1, 7] -= 8e-4 * (-1) ** case
@@ -44,7 +45,7 @@ def tolerance(function):
 
 @judges("14.5")
 def all_reduces(mirrored, horovod, ddp, jit):
-    yield (mirrored, horovod, ddp, jit) == (5, 4, 4, 3), None
+    yield (mirrored, horovod, ddp, jit) == (5, 4, 4, 4), None
     yield mirrored == 4, "A: in line 4, each replica has the gradient of its own share. Which call knows all replicas?"
     yield mirrored != 5, "A: the replicas stay apart until one call must change weights that all of them hold."
     yield (
@@ -55,24 +56,24 @@ def all_reduces(mirrored, horovod, ddp, jit):
     yield ddp == 5, "C: `step` uses the gradients that it finds in the model. They have been averaged before."
     yield ddp != 4, "C: DDP sends a gradient as soon as it is computed. Which line computes gradients?"
     yield jit == 1, "D: line 1 moves each device's rows to it. Where are numbers of different devices added?"
-    yield jit == 4, "D: in line 4, the gradient is already whole on each device: it has no rows of images any more."
+    yield jit == 5, "D: in line 5, the gradient is already whole on each device: it has no rows of images any more."
     yield True, "D: no line names an exchange. In which line must numbers from different rows be added up?"
 
 
 @judges("14.9")
 def bytes_held(weights, state):
-    right = 4 * 25_000_000, 2 * 4 * 25_000_000 // 8
+    right = 4 * 25_000_000, 2 * 4 * 25_000_000 // 16
     yield near(weights, right[0]) and near(state, right[1]), None
     yield near(weights, right[0] / 4), "These are numbers, and each of them takes up 4 bytes."
     yield (
-        near(weights, right[0] / 8),
+        near(weights, right[0] / 16),
         "Only the state is divided. Each device needs all the weights for its own images.",
     )
     yield not near(weights, right[0]), "The weights are whole on each device: 25 million numbers of 4 bytes."
-    yield near(state, 2 * right[0]), "This is the whole state. It is divided among 8 devices."
+    yield near(state, 2 * right[0]), "This is the whole state. It is divided among 16 devices."
     yield near(state, right[1] / 2), "Adam keeps two numbers for each weight."
     yield near(state, right[1] / 4), "Each number of the state takes up 4 bytes, too."
-    yield True, "The state has two numbers of 4 bytes for each weight, and each device holds an eighth of it."
+    yield True, "The state has two numbers of 4 bytes for each weight, and each device holds a sixteenth of it."
 
 
 # The script: its functions on 1, 2 and 4 devices
@@ -122,7 +123,7 @@ def spread(path):
         images, labels = _batch(3 * count)
         with tried(f"{count} devices"):
             made = function(list(devices), small.weights(), images, labels)
-        four = isinstance(made, tuple) and len(made) == 4
+        four = isinstance(made, tuple | list) and len(made) == 4
         yield not four, "Return four values: the mesh, the weights, the images and the labels."
         mesh, weights, *rows = made
         yield not isinstance(mesh, jax.sharding.Mesh), "The first value must be a mesh: Mesh(np.array(devices), ...)."
@@ -156,9 +157,9 @@ def by_hand(path):
 
     before, value_and_grad = small.weights(), jax.value_and_grad(small.loss)
     for count in (1, 2, 4):
-        mesh, how = jax.sharding.Mesh(np.array(jax.devices()[:count]), ("data",)), f"With {count} devices,"
+        mesh, how = jax.sharding.Mesh(np.array(jax.devices()[:count]), ("data",)), f"With {several(count, 'device')},"
         images, labels = _batch(8 * count)
-        with tried(f"{count} devices"):
+        with tried(several(count, "device")):
             after, loss = jax.jit(function(mesh))(before, images, labels)
         value, gradient = value_and_grad(before, images, labels)
         yield set(after) != set(before), "The first value must be the new weights, a dict like the old ones."
@@ -181,6 +182,8 @@ def by_hand(path):
             not far(after, moved(1 / count, gradient)),
             f"{how} the step is {count} times too short: do you divide once too often?",
         )
+        fixed = [size for size in (1, 2, 4, 8) if size != count and not far(after, moved(count / size, gradient))]
+        yield fixed, f"{how} the step is that of a sum divided by {fixed[:1]}. Is mesh.size what you divide by?"
         yield not far(after, moved(-1, gradient)), f"{how} the step goes uphill: subtract the gradient."
         apart = any(far(each, by_device[0]) for each in by_device)
         yield apart, f"{how} the weights differ between the devices after the step. Is every gradient exchanged?"
