@@ -117,14 +117,14 @@ outcome("04.3", fits, (fits, fails) if fails else None)
 # device busy, but once it *is* busy, they only cost more memory. (There is only one step per size, so these speeds
 # are rough.)
 #
-# On a GPU, the difference is larger:
+# On a GPU, small batches lose more:
 
 # %%
 plots.show(on_gpu.batches())
 
 # %% [markdown]
-# On this GPU, a step with 4 images took hardly longer than a step with one. One image does not give all of its units
-# something to do, and starting the operations takes the same time for one image as for four. Only from about 128 images
+# On this GPU, a step with 4 images took hardly longer than a step with one. There are two likely reasons: one image does
+# not keep all of its units busy, and starting an operation takes the same time for one image as for four. Only from about 128 images
 # on does twice the batch take almost twice the time.
 #
 # ## The evidence

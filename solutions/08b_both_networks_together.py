@@ -138,8 +138,8 @@ print(
 print(on_gpu.networks())
 
 # %% [markdown]
-# There, too, the ratio was not the 3.13 of the multiply-adds. It was closer to the 2.46 of the bytes of activations: the
-# GPU computes so fast that moving these bytes takes up much of a step.
+# There, too, the ratio was not the 3.13 of the multiply-adds. It lies close to the factors of the bytes of activations
+# (2.46) and of gradients (2.47). This fits a step that spends much of its time moving bytes, but it does not prove it.
 #
 # A speedup compares workers of the same kind. The statement "ResNet50V2 on 2 GPUs is n times as fast as ResNet152V2
 # on a CPU" mixes three things: different work, different hardware and more workers. It does not tell you how much

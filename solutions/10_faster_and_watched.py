@@ -519,5 +519,5 @@ print(f"{on_gpu.WHERE}:")
 tables.show(on_gpu.fetching())
 
 # %% [markdown]
-# The shorter the step, the more the wait costs. A callback with `on_train_batch_end` makes Keras fetch, which is why the course's recorder
+# The shorter the step, the larger the share that a fetch adds to it. A callback with `on_train_batch_end` makes Keras fetch, which is why the course's recorder
 # uses the *beginning* of a batch. Read the loss only in every hundredth step, or at the end of the epoch.

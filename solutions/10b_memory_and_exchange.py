@@ -79,7 +79,7 @@ print(f"On this machine a step in mixed_bfloat16 is {said}. The activations have
 
 # %% [markdown]
 # Whether 2-byte numbers are faster depends on the hardware. The matrix units of some CPUs (AMX) and of GPUs (tensor
-# cores) multiply such numbers several times as fast as float32 numbers. A CPU without such operations converts them to
+# cores) multiply such numbers faster than float32 numbers. A CPU without such operations converts them to
 # float32 and back, which is slower. On any hardware, the activations take up half as much memory. Here is a GPU, with
 # ResNet50V2, 128 images of 224x224 pixels:
 
@@ -88,9 +88,10 @@ print(f"{on_gpu.WHERE}:")
 tables.show(on_gpu.precisions())
 
 # %% [markdown]
-# The second row is what you get on such a GPU if you ask for float32. Its tensor cores first round the factors of every
-# product to **TF32**, which has the range of float32 but only about three decimal digits. Without this rounding, the step
-# took more than three times as long. So "float32" already was a reduced precision there.
+# The second row is what JAX and TensorFlow compute on such a GPU if you ask for float32. In matrix products and
+# convolutions, the tensor cores first round the factors to **TF32**, which has the range of float32 but only about three
+# decimal digits. With products in full float32, the step took more than three times as long. So "float32" already is a
+# reduced precision there.
 #
 # What does mixed precision still store in float32?
 #

@@ -513,14 +513,14 @@ def _bare(network):
 
 
 def _in_turns(functions, rounds, steps):
-    """{name: seconds of a step in each round}, in an order that is drawn; a first round is warm-up."""
+    """{name: seconds of a step in each round}, in an order that is drawn; the first two rounds are warm-up."""
     seconds, order = {name: [] for name in functions}, random.Random(0)
-    for number in range(rounds + 1):
+    for number in range(rounds + 2):
         for name in order.sample(list(functions), len(functions)):
             gc.collect()
             begin = time.perf_counter()
             functions[name]()
-            if number:
+            if number > 1:
                 seconds[name].append((time.perf_counter() - begin) / steps)
     return seconds
 

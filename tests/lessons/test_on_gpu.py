@@ -30,8 +30,10 @@ def test_the_ratio_of_the_networks_is_closer_to_the_activations_than_to_the_mult
     ratio = next(row["ratio"] for row in found if row["of"] == "ResNet152V2_float32 / ResNet50V2_float32")
     adds, kept = large.multiply_adds / small.multiply_adds, large.activation_bytes / small.activation_bytes
     assert abs(ratio - kept) < abs(ratio - adds) / 4
-    assert f"the {adds:.2f} of the multiply-adds" in text("08b") and f"the {kept:.2f} of the bytes" in text("08b")
-    assert f"{ratio:.2f} (" in on_gpu.networks()
+    sent = large.gradient_bytes / small.gradient_bytes
+    assert f"the {adds:.2f} of the multiply-adds" in text("08b")
+    assert f"activations ({kept:.2f}) and of gradients ({sent:.2f})" in text("08b")
+    assert f"{ratio:.4g} (" in on_gpu.networks()
 
 
 def test_a_busy_gpu_computes_a_fifth_of_what_it_could():
@@ -40,9 +42,10 @@ def test_a_busy_gpu_computes_a_fifth_of_what_it_could():
 
 def test_a_fetch_costs_the_more_the_shorter_the_step():
     rows = on_gpu.fetching()
-    ratios = [float(row["ratio"].split()[0]) for row in rows]
+    ratios = [float(row["with / without"].split()[0]) for row in rows]
     assert min(ratios[:2]) > max(ratios[2:]) > 1
-    assert all(row["with (ms)"] > row["without (ms)"] for row in rows)
+    assert "the larger the share that a fetch adds" in text("10")
+    assert all(row["with a fetch (ms)"] > row["step without a fetch (ms)"] for row in rows)
 
 
 def test_without_tf32_a_step_takes_more_than_three_times_as_long():
