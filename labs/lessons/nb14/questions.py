@@ -27,6 +27,7 @@ def tolerance(function):
             continue
         yield near(got, wanted / 10), "This is the largest difference itself. The tolerance is 10 times as large."
         yield near(got, 0, 0), "Your function returns 0: does it compare the first row with itself?"
+        yield near(got, 10 * np.max(np.abs(differences[:-1]))), "This leaves out the last row: it counts, too."
         yield (
             near(got, 10 * np.max(differences)) or near(got, 10 * np.min(differences)),
             "A difference may be negative, and it counts as much as a positive one.",
@@ -71,6 +72,7 @@ def bytes_held(weights, state):
     )
     yield not near(weights, right[0]), "The weights are whole on each device: 25 million numbers of 4 bytes."
     yield near(state, 2 * right[0]), "This is the whole state. It is divided among 16 devices."
+    yield near(state, 25_000_000), "25 million is the number of weights. How many bytes does Adam keep for each?"
     yield near(state, right[1] / 2), "Adam keeps two numbers for each weight."
     yield near(state, right[1] / 4), "Each number of the state takes up 4 bytes, too."
     yield True, "The state has two numbers of 4 bytes for each weight, and each device holds a sixteenth of it."
