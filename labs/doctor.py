@@ -22,12 +22,13 @@ def look() -> list[dict[str, str | None]]:
     except ImportError as problem:
         row("TensorFlow", "missing", "no training can run", f"run `make lab` again ({problem})")
         return rows
-    row("TensorFlow", f"{have['tensorflow']}, Keras {have['keras']}", "trainings run")
-    workers = f"GPU; up to {len(found)} workers" if found else f"CPU core; up to {count} workers without sharing cores"
+    row("TensorFlow", f"{have['tensorflow'] or 'not installed'}, Keras {have['keras']}", "trainings run")
+    workers = f"GPU; at most {len(found)}" if found else f"CPU core; up to {count} workers without sharing cores"
     row("GPUs", f"{len(found)}" if found else "none", f"a worker is a {workers}")
     means = f"more than {count} workers run, but share cores and are marked oversubscribed"
     fix = None if count >= 2 or found else "speedup needs a second core: give the machine 2 cores or more"
-    row("cores", str(count), "1, 2 and 4 workers can be measured" if count >= 4 or found else means, fix)
+    means = "they read the images" if found else "4 workers can be measured" if count >= 4 else means
+    row("cores", str(count), means, fix)
     if not found:
         products = devices.bfloat16()
         means = {

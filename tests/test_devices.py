@@ -239,6 +239,12 @@ def test_doctor_finds_nothing_to_fix_on_a_small_complete_machine(monkeypatch, tm
     assert "digits" in rows["CIFAR-10"]["means"]
 
 
+def test_on_a_gpu_the_doctor_counts_gpus_and_no_cores(monkeypatch, tmp_path):
+    rows = looked(monkeypatch, tmp_path, gpus=["GPU:0"], cores=16)
+    assert rows["GPUs"]["means"] == "a worker is a GPU; at most 1"
+    assert "worker" not in rows["cores"]["means"] and not rows["cores"]["fix"]
+
+
 def test_doctor_names_a_fix_for_each_problem(monkeypatch, tmp_path):
     rows = looked(monkeypatch, tmp_path, cores=1, memory=2**30, horovod=False)
     fixes = {what: row["fix"] for what, row in rows.items() if row["fix"]}

@@ -147,8 +147,7 @@ def find(job, runs):
         if not job_id:
             raise JobError(f"No job is called {job!r}, neither in {runs} nor in SLURM's queue. Give its job id.")
         job = job_id
-    known = queue.describe(job)
-    if known:
+    if known := queue.describe(job):
         name, out = known["JobName"], Path(known.get("StdOut", ""))
         return SlurmJob(name, job, out.parent if out.name == f"{name}_{job}.out" else runs)
     for match in files:
