@@ -262,7 +262,7 @@ class _ScheduleRank:
             if text := self.busy.get((tensor, part)):
                 raise _Wrong(f"{named((*tensor, ()))} is under way in `{text}`: wait for it first.")
         if missing := [part for part in parts if part not in held]:
-            freed = f": it was freed in {self.freed[tensor]}" if tensor in self.freed else ""
+            freed = f", which was freed in {self.freed[tensor]}" if tensor in self.freed else ""
             raise _Wrong(f"rank {self.number} does not have {told(tensor, missing if held else ())}{freed}.")
         return {part: held[part] for part in parts}
 

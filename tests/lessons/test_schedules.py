@@ -14,7 +14,7 @@ from labs import checks
 from labs.checks import tasks
 from labs.lessons.nb13 import game, pictures, programs, real
 from labs.lessons.nb13.programs import gradient, program
-from labs.lessons.nb13.puzzles import BAR, PUZZLES, bars, changed, exchanged_in_buckets, measured
+from labs.lessons.nb13.puzzles import BAR, PUZZLES, bars, changed, updated_in_buckets, measured
 from labs.simulate.schedule import Case, play
 
 ANSWERS = nb13.ANSWERS | nb13b.ANSWERS
@@ -76,7 +76,7 @@ def test_the_best_buckets_are_those_of_all_choices():
                 done = layer
         return end
 
-    assert exchanged_in_buckets(case) == pytest.approx(min(map(ends, range(2**6))))
+    assert updated_in_buckets(case) == pytest.approx(min(map(ends, range(2**6))))
 
 
 def test_a_check_is_kept_and_the_best_schedule_of_the_example_too(tmp_path, monkeypatch, capsys):
