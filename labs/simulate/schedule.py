@@ -225,7 +225,7 @@ class _Exchange:
 class _ScheduleRank:
     """A rank while it is played: what it holds, {tensor: {part: what it sums up}}, and where in its program it is.
 
-    busy: {(tensor, part): the exchange that it is in, as it is written}; freed: {tensor: the `free` that freed parts};
+    busy: {(tensor, part): the exchange that it is in, as it is written}; freed: {tensor: where, in words};
     started: {operation: _Exchange}; waits: the one that it waits for; meetings: how many collectives it has come to;
     halves: what backward_inputs was done for.
     """
@@ -262,8 +262,8 @@ class _ScheduleRank:
             if text := self.busy.get((tensor, part)):
                 raise _Wrong(f"{named((*tensor, ()))} is under way in `{text}`: wait for it first.")
         if missing := [part for part in parts if part not in held]:
-            freed = f", which was freed in {self.freed[tensor]}" if tensor in self.freed else ""
-            raise _Wrong(f"rank {self.number} does not have {told(tensor, missing if held else ())}{freed}.")
+            what = told(tensor, missing if held else ()) + self.freed.get(tensor, "")
+            raise _Wrong(f"rank {self.number} does not have {what}.")
         return {part: held[part] for part in parts}
 
     def summed(self, tensor, parts):
@@ -394,8 +394,7 @@ class _Play:
         """One operation of the rank alone: what it needs must be there, what it makes is there from its begin on."""
         case, own, every = self.case, (rank.number,), self.every
         weight, slope = ("weights", layer, None), ("gradient", layer, None)
-        part = own if split else every
-        made, gone = {}, []
+        part, made, gone = own if split else every, {}, []
         if word == "load":
             made["activation", -1, batch], time = dict.fromkeys(every, (1,) * case.ranks), case.load
         elif word == "update":
@@ -450,7 +449,7 @@ class _Play:
             parts = rank.need(tuple(tensor), [p for p in parts if p in held or not held]).keys() - {keep}
             rank.drop(tuple(tensor), parts)
             rank.change(rank.now, tensor, -len(parts))
-            rank.freed[tuple(tensor)] = f"operation {rank.step + 1}, {line}"
+            rank.freed[tuple(tensor)] = f", which was freed in operation {rank.step + 1}, {line}"
 
     # Exchanging
 
@@ -469,8 +468,9 @@ class _Play:
                 self.free_out[r], self.ranks[r].sent = exchange.end, self.ranks[r].sent + exchange.size
             for r in exchange.into:
                 self.free_into[r] = exchange.end
-            of = exchange.word, *(exchange.ranks if exchange.word == "send" else (None, None))
-            self.found.transfers.append(Transfer(*of, begin, exchange.end, exchange.text, exchange.size))
+            sender, receiver = exchange.ranks if exchange.word == "send" else (None, None)
+            moved = Transfer(exchange.word, sender, receiver, begin, exchange.end, exchange.text, exchange.size)
+            self.found.transfers.append(moved)
             for (r, name), parts in exchange.brought.items():
                 if exchange.word == "send" and name[2] is not None:  # an activation or an error leaves its rank
                     self.ranks[r].change(exchange.end, name, -len(parts))
