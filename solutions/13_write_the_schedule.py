@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Write the schedule: data parallelism and ZeRO
 #
-# **Time: 90 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 110 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
@@ -98,7 +98,7 @@ game.show("13.1", nobody_adds, ranks=2, batches=2)
 # |---|---|
 # | `load(batch)` | reads a micro-batch |
 # | `forward(layer, batch)` | the forward pass of one layer; needs its weights and the activation of the layer before |
-# | `backward(layer, batch)` | the backward pass of one layer; adds this micro-batch to `gradient(layer)`, and frees the activation that it used |
+# | `backward(layer, batch)` | the backward pass of one layer; needs the layer's weights, the activation before it and `error(layer, batch)`, the gradient that the layer above hands down; the last forward pass makes the first one. Adds this micro-batch to `gradient(layer)`, and frees the activation and the error that it used |
 # | `update(layer)` | needs the gradient summed over *all* micro-batches; frees it. If you hold parts of the optimizer state, it updates these parts |
 # | `all_reduce(gradient(0), gradient(1))` | all ranks get the sums; the tensors in one call form one message |
 # | `reduce_scatter(gradient(0))` | rank r gets part r of the sum, and frees all other parts |
@@ -117,8 +117,13 @@ game.show("13.1", nobody_adds, ranks=2, batches=2)
 # wait(sum_of_5)
 # ```
 #
-# Before you use a tensor that is being exchanged, you must wait for the exchange. At its end, a program waits for
-# every exchange that it has started.
+# Before you use a tensor that is being exchanged, you must wait for the exchange. Exchanges use the links one after
+# another, in the order of the calls: one that you start now begins when all earlier ones are complete. At its end, a
+# program waits for every exchange that it has started.
+#
+# In all six puzzles, each pass is computed once: only one rank computes `forward(layer, batch)` for a layer and a
+# micro-batch, and only once. The same holds for `backward`. A program that breaks this rule is not right, even if its
+# sums are.
 #
 # A rank computes one operation at a time. An all-reduce of n MB is a ring: 2 (K - 1) messages, one after another, of
 # n / K MB each. A reduce-scatter or an all-gather is K - 1 messages, half of an all-reduce. A message takes the latency
@@ -299,7 +304,7 @@ game.show("13.4", zero_1)
 # %% [markdown]
 # ## Puzzle 5: ZeRO-2, sharded gradients
 #
-# The start is the same as in puzzle 4, but the example has 8 layers. Play your program from puzzle 4 on it, in a cell of
+# The start is the same as in puzzle 4, but the example has 7 layers. Play your program from puzzle 4 on it, in a cell of
 # its own: `game.show("13.5", zero_1)`. At the end of the backward pass, every rank holds the whole gradients of all
 # layers, although it needs only its own part of each. Now there is also a bar for the memory. Keep only one whole
 # gradient at a time: wait for each exchange before the next backward pass.
@@ -348,7 +353,7 @@ game.puzzle("13.6")
 # %% [markdown]
 # <details><summary>Hint 1</summary>Write it without <code>wait=False</code> first: gather, compute, free, for each layer forward and backward, and a <code>reduce_scatter</code> after each backward pass. Keep this version as <code>waiting</code>: you compare with it later.</details>
 # <details><summary>Hint 2</summary><code>all_gather(..., wait=False)</code> returns a number for <code>wait</code>. Keep it in a variable, such as <code>arriving</code>. In each round: wait for it, start the next one, compute, free.</details>
-# <details><summary>Hint 3</summary>The backward pass begins with the layer that the forward pass ended with, so keep the weights of that layer. The reduce-scatter can be started, too; wait for it one layer later, so that whole gradients do not pile up.</details>
+# <details><summary>Hint 3</summary>The backward pass begins with the layer that the forward pass ended with, so keep the weights of that layer. The reduce-scatter can be started, too; wait for it after the backward pass of the next layer, so that whole gradients do not pile up.</details>
 
 
 # %% labs={"id": "13.6"}
@@ -401,7 +406,8 @@ game.show("13.6", zero_3)
 game.show("13.6", zero_3, bandwidth=32.0)
 
 # %% [markdown]
-# These are your best schedules of the examples so far:
+# These are your best schedules of the examples so far. A schedule that meets all bars always counts as better than one
+# that does not:
 
 # %%
 game.best()

@@ -9,11 +9,11 @@
 # %% [markdown]
 # # Harder schedules: rings, tensor parallelism and pipelines
 #
-# **Time: 120 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 150 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# This notebook is **optional**. Each of its six puzzles takes about 20 minutes, and you can choose any order. You write
+# This notebook is **optional**. Each of its six puzzles takes about 25 minutes, and you can choose any order. You write
 # programs as in notebook 13; its first section explains how. Three things are new here: single messages from one rank
 # to another, layers that are split over the ranks, and backward passes in two halves.
 
@@ -50,7 +50,8 @@ from labs.lessons.nb13.programs import (
 # | `receive(tensor, source, add=True)` | adds the tensor to what is there |
 #
 # A message begins when one rank has called `send` *and* the other has called `receive` with the same tensor. A rank can
-# send one message and receive another at the same time. With `wait=False`, both calls return at once.
+# send one message and receive another at the same time; messages over the same link follow one another. With
+# `wait=False`, both calls return at once.
 #
 # These tensors can be sent:
 #
@@ -93,7 +94,8 @@ game.show("13.7", swap, ranks=2, batches=2)
 #
 # Every rank holds the gradient of its own micro-batch. At the end, every rank must hold the sum. You may use only
 # `send` and `receive`. In the plain solution, each rank adds its gradient to what arrives and passes the sum on; then
-# the result travels round the ring. That is slow, because only one link is in use at a time.
+# the result travels round the ring. That is slow, because only one link is in use at a time. In the pictures of puzzles
+# 7 and 8, the numbers at the beginning of a message are the parts that it carries.
 
 # %%
 game.puzzle("13.7")
@@ -142,7 +144,8 @@ game.puzzle("13.8")
 # <details><summary>Hint 1</summary>Pair the ranks: the partner of rank r is <code>r ^ distance</code>, which flips one
 # bit of r. What can two ranks do in one exchange so that each then needs only half of the parts?</details>
 # <details><summary>Hint 2</summary>Begin with all parts and <code>distance = K // 2</code>. Send the half that your
-# partner will go on with, and add what it sends to your own half. Halve the distance and repeat.</details>
+# partner will go on with. Keep the other one, which contains part <code>rank</code>, and add to it what your partner
+# sends. Halve the distance and repeat.</details>
 # <details><summary>Hint 3</summary>At the end of this reduce-scatter, rank r holds the complete part r. Remember for
 # each round the partner and both halves. The all-gather goes through the rounds backwards, and the parts replace what
 # is there.</details>
@@ -237,7 +240,8 @@ game.show("13.9", tensor_parallel)
 # Rank r holds only layer r, so K equals L. Micro-batches pass through the ranks as on a production line. Send
 # `activation(rank, batch)` to the next rank and, in the backward pass, `error(rank - 1, batch)` to the previous one.
 # An activation or an error that you send leaves the rank; it does not keep a copy. The backward pass needs only the
-# activation that came in. In the pictures of puzzles 10 to 12, the number in a box is the micro-batch.
+# activation that came in. In puzzles 10 to 12, each rank computes only its own layer, and each pass only once. In their
+# pictures, the number in a box is the micro-batch.
 
 # %%
 game.puzzle("13.10")

@@ -194,6 +194,13 @@ def written(word, arguments):
     return f"{word}({', '.join(inside)})"
 
 
+def told(tensor, parts):
+    """A tensor, or some of its parts, in words: parts 0 and 1 of gradient(3)."""
+    *most, last = map(str, parts or [""])
+    which = f"parts {', '.join(most)} and {last} of " if most else f"part {last} of " if last else ""
+    return which + named((*tensor[:3], ()))
+
+
 class _Wrong(SimulationError):
     """What a rank does is not possible; the text says why."""
 
@@ -212,20 +219,20 @@ class _Exchange:
 
     def __init__(self, word, ranks, out, into, size, time):
         self.word, self.ranks, self.out, self.into, self.size, self.time = word, ranks, out, into, size, time
-        self.came, self.brought, self.gets, self.text, self.end = set(), {}, {}, "", inf
-        self.names = []
+        self.came, self.brought, self.gets, self.names, self.text, self.end = set(), {}, {}, [], "", inf
 
 
 class _ScheduleRank:
     """A rank while it is played: what it holds, {tensor: {part: what it sums up}}, and where in its program it is.
 
-    busy: {(tensor, part): the exchange that it is in, as it is written}; started: {operation: _Exchange}; waits: the
-    one that it waits for; meetings: how many collectives it has come to; halves: what backward_inputs was done for.
+    busy: {(tensor, part): the exchange that it is in, as it is written}; freed: {tensor: where, in words};
+    started: {operation: _Exchange}; waits: the one that it waits for; meetings: how many collectives it has come to;
+    halves: what backward_inputs was done for.
     """
 
     def __init__(self, case, place):
         self.case, self.number, self.operations, self.step, self.now = case, place, [], 0, 0.0
-        self.store, self.busy, self.started, self.meetings, self.halves = {}, {}, {}, 0, set()
+        self.store, self.busy, self.freed, self.started, self.meetings, self.halves = {}, {}, {}, {}, 0, set()
         self.waits: _Exchange | None = None
         self.changes, self.sent = [], 0.0
         for tensor, parts in case.held(place).items():
@@ -240,6 +247,7 @@ class _ScheduleRank:
     def put(self, time, tensor, content):
         there = self.store.setdefault(tensor, {})
         self.change(time, tensor, len(content.keys() - there.keys()))
+        self.freed.pop(tensor, None)
         there |= content
 
     def drop(self, tensor, parts):
@@ -253,9 +261,9 @@ class _ScheduleRank:
         for part in parts:
             if text := self.busy.get((tensor, part)):
                 raise _Wrong(f"{named((*tensor, ()))} is under way in `{text}`: wait for it first.")
-        if missing := [str(part) for part in parts if part not in held]:
-            some = f" part {', '.join(missing[:4])} of" if held else ""
-            raise _Wrong(f"rank {self.number} does not have{some} {named((*tensor, ()))}.")
+        if missing := [part for part in parts if part not in held]:
+            what = told(tensor, missing if held else ()) + self.freed.get(tensor, "")
+            raise _Wrong(f"rank {self.number} does not have {what}.")
         return {part: held[part] for part in parts}
 
     def summed(self, tensor, parts):
@@ -319,9 +327,7 @@ class _Play:
                 if self.case.words and word not in self.case.words:
                     raise _Wrong(f"this puzzle must be solved without `{word}`.")
                 if word == "wait" and open_.pop(values["started"], None) is None:
-                    raise _Wrong(
-                        "it waits for an exchange that is not under way: it is complete, or began without `wait=False`."
-                    )
+                    raise _Wrong("it waits for an exchange that is complete, or that began without `wait=False`.")
             except SimulationError as wrong:
                 raise _Wrong(f"Rank {place}, operation {step + 1}, {word} ({line}): {wrong}") from None
             except (TypeError, ValueError, LookupError):
@@ -373,7 +379,7 @@ class _Play:
             if word in EXCHANGES:
                 rank.started[rank.step] = self._come(rank, word, text, **values)
             elif word == "free":
-                self._free(rank, **values)
+                self._free(rank, line, **values)
             elif word != "wait":
                 self._compute(rank, word, text, **values)
             if word == "wait" or values.get("wait"):
@@ -388,8 +394,7 @@ class _Play:
         """One operation of the rank alone: what it needs must be there, what it makes is there from its begin on."""
         case, own, every = self.case, (rank.number,), self.every
         weight, slope = ("weights", layer, None), ("gradient", layer, None)
-        part = own if split else every
-        made, gone = {}, []
+        part, made, gone = own if split else every, {}, []
         if word == "load":
             made["activation", -1, batch], time = dict.fromkeys(every, (1,) * case.ranks), case.load
         elif word == "update":
@@ -414,9 +419,8 @@ class _Play:
                 rank.summed(after, own if split == "columns" else every)
                 time = case.inputs * (word != "backward_weights") + case.weights * (word != "backward_inputs")
                 if word != "backward_weights" and layer:
-                    made["error", layer - 1, batch] = dict.fromkeys(
-                        given, share if split == "columns" else (1,) * case.ranks
-                    )
+                    content = share if split == "columns" else (1,) * case.ranks
+                    made["error", layer - 1, batch] = dict.fromkeys(given, content)
                 if word == "backward_inputs":
                     rank.halves.add((layer, batch))
                 else:
@@ -439,12 +443,13 @@ class _Play:
         if end > rank.now:
             self.found.events.append(Event(rank.number, rank.now, end, word, text, batch))
 
-    def _free(self, rank, tensors, keep):
+    def _free(self, rank, line, tensors, keep):
         for *tensor, parts in tensors:
             held = rank.store.get(tuple(tensor), {})
             parts = rank.need(tuple(tensor), [p for p in parts if p in held or not held]).keys() - {keep}
             rank.drop(tuple(tensor), parts)
             rank.change(rank.now, tensor, -len(parts))
+            rank.freed[tuple(tensor)] = f", which was freed in operation {rank.step + 1}, {line}"
 
     # Exchanging
 
@@ -517,9 +522,8 @@ class _Play:
             raise _Wrong(f"{first}. All ranks must call the same collectives in the same order.")
         rank.meetings += 1
         for name in names:
-            exchange.brought[rank.number, name] = rank.need(
-                name, (rank.number,) if word == "all_gather" else self.every
-            )
+            parts = (rank.number,) if word == "all_gather" else self.every
+            exchange.brought[rank.number, name] = rank.need(name, parts)
             rank.busy |= {(name, part): exchange.text for part in self.every}
             if word == "all_gather":
                 rank.change(rank.now, name, K - len(rank.store[name]))
@@ -568,8 +572,8 @@ class _Play:
                 alike = len(held) == self.case.ranks and len(set(held.values())) == 1  # then no part need be named
                 for part, content in held.items():
                     if text := _unlike(tensor, content, 1):
-                        where = f"{'' if alike else f'part {part} of '}{named((*tensor, ()))} on rank {rank.number}"
-                        raise _Wrong(f"At the end, {where} {text}.")
+                        where = told(tensor, () if alike else [part])
+                        raise _Wrong(f"At the end, {where} on rank {rank.number} {text}.")
 
     def _deadlock(self, rank):
         """Who waits for whom: from a rank that waits, until one comes again or has ended."""
@@ -577,27 +581,27 @@ class _Play:
         while (exchange := rank.waits) and rank.number not in chain:
             other = next(place for place in exchange.ranks if place not in exchange.came)
             _, _, line, text = rank.operations[rank.step]
-            chain[rank.number] = (rank.number, f"`{text}` ({line})", other)
+            chain[rank.number] = (rank.number, f"`{text.removeprefix('wait for ')}` ({line})", other)
             rank = self.ranks[other]
         links = list(chain.values())
         self.found.cycle = links[[*chain].index(rank.number) :] if rank.waits else links
-        told = "; ".join(f"rank {place} waits in {text} for rank {other}" for place, text, other in self.found.cycle)
-        raise _Wrong(f"Deadlock: {told}{'' if rank.waits else ', which has ended without it'}.{self._lost()}")
+        who = "; ".join(f"rank {place} waits in {text} for rank {other}" for place, text, other in self.found.cycle)
+        raise _Wrong(f"Deadlock: {who}{'' if rank.waits else ', which has ended without it'}.{self._lost()}")
 
     def _lost(self):
         """A sentence on the first message that nobody receives, "" if there is none.
 
         It was sent, and its receiver waits for another message of the same sender, or never calls `receive` for it.
         """
-        told = [self.ranks[place].waits for place, _, _ in self.found.cycle]
+        in_cycle = [self.ranks[place].waits for place, _, _ in self.found.cycle]
         for ((sender, to), tensor, parts), messages in self.messages.items():
-            if not any(message.came == {sender} and message not in told for message in messages):
+            if not any(message.came == {sender} and message not in in_cycle for message in messages):
                 continue
             rank = self.ranks[to]
-            still_to_do = [o.values for o in rank.operations[rank.step :] if o.word == "receive"]
-            asked = [(values["tensor"], values["source"]) for values in still_to_do]
+            left = rank.operations[rank.step :]
+            asked = [(o.values["tensor"], o.values["source"]) for o in left if o.word == "receive"]
             waits_for_another = rank.waits and (rank.waits.word, rank.waits.ranks) == ("send", (sender, to))
             if waits_for_another or ((*tensor, parts), sender) not in asked:
-                name = named((*tensor, () if parts == self.every else parts))
+                name = told(tensor, () if parts == self.every else parts)
                 return f" Rank {sender} is sending {name} to rank {to}, and nobody is receiving it."
         return ""

@@ -1,6 +1,7 @@
 """Answers to the self-checks of 13_write_the_schedule: right ones, and wrong ones that students give."""
 
 from labs.lessons.nb13.programs import (
+    activation,
     all_gather,
     all_reduce,
     backward,
@@ -144,6 +145,12 @@ def buckets(size=3, waits=True, last=True, before=False):
 
 
 @program
+def in_thirds(rank, K, L, M):
+    """13.2: within the bar of the example, but not where L is larger."""
+    buckets(L // 3)[0].__wrapped__(rank, K, L, M)
+
+
+@program
 def waits_at_once(rank, K, L, M):
     forwards(L, rank)
     for layer in reversed(range(L)):
@@ -178,6 +185,18 @@ def accumulation(exchanges="last", together=False, mine=lambda rank, K, M: range
         updates(L)
 
     return (accumulated,)
+
+
+@program
+def everything_everywhere(rank, K, L, M):
+    """13.4 and others: each rank computes all micro-batches, so no gradient need be exchanged."""
+    for batch in range(M):
+        forwards(L, batch)
+        backwards(L, batch)
+    for layer in range(L):
+        update(layer)
+        if K > 1:
+            all_gather(weights(layer))
 
 
 def zero_1(exchange=reduce_scatter, gathers=True, before=False, at_once=False):
@@ -220,6 +239,41 @@ def zero_2(exchange=reduce_scatter, updates_at_once=False, frees=None):
             all_gather(weights(layer))
 
     return (sharded,)
+
+
+@program
+def forward_again(rank, K, L, M):
+    """13.5: activations are freed and computed again, and layers updated early, to hold less than the bound says."""
+    load(rank)
+    for layer in range(L):
+        forward(layer, rank)
+        if layer > 1:
+            free(activation(layer - 2, rank))
+    for layer in reversed(range(L)):
+        for each in range(layer) if layer < L - 1 else ():
+            forward(each, rank)
+            if each:
+                free(activation(each - 1, rank))
+        backward(layer, rank)
+        reduce_scatter(gradient(layer))
+        update(layer)
+        all_gather(weights(layer))
+
+
+@program
+def one_layer_late(rank, K, L, M):
+    """13.5: each reduce-scatter is waited for after the next backward pass, so there are two whole gradients."""
+    forwards(L, rank)
+    summed = None
+    for layer in reversed(range(L)):
+        backward(layer, rank)
+        if summed is not None:
+            wait(summed)
+        summed = reduce_scatter(gradient(layer), wait=False)
+    wait(summed)
+    for layer in range(L):
+        update(layer)
+        all_gather(weights(layer))
 
 
 @program
@@ -324,7 +378,7 @@ ANSWERS = {
         "right": [buckets(3), buckets(4)],
         "wrong": [
             buckets(1), buckets(99), buckets(waits=False), buckets(7, last=False), buckets(before=True),
-            (waits_at_once,),
+            (waits_at_once,), (in_thirds,), buckets(2), buckets(6),
         ],
         "secret": r"\b[345] layers",
     },
@@ -345,6 +399,7 @@ ANSWERS = {
         "right": [zero_1(), zero_1(at_once=True)],
         "wrong": [
             zero_1(all_reduce), zero_1(gathers=False), zero_1(before=True), zero_1(None), (other_order,),
+            (everything_everywhere,),
         ],
         "same": [(1, 2)],
         "secret": None,
@@ -352,7 +407,7 @@ ANSWERS = {
     "13.5": {
         "right": [zero_2(), zero_2(updates_at_once=True)],
         "wrong": [zero_1(), zero_2(all_reduce, frees=lambda rank: rank), zero_2(frees=lambda rank: 0),
-            (started_and_not_awaited,)],
+            (started_and_not_awaited,), (forward_again,)],
         "secret": None,
     },
     "13.6": {

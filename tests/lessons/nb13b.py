@@ -242,6 +242,30 @@ def used_after_sending(rank, K, L, M):
 
 
 @program
+def weights_are_sent_round(rank, K, L, M):
+    """13.10: every rank gets all weights, and computes whole micro-batches."""
+    for layer in range(L):
+        for other in range(K):
+            if rank == layer and other != rank:
+                send(weights(layer), other)
+            elif rank == other and layer != rank:
+                receive(weights(layer), layer)
+    for batch in range(rank, M, K):
+        load(batch)
+        for layer in range(L):
+            forward(layer, batch)
+        for layer in reversed(range(L)):
+            backward(layer, batch)
+    for layer in range(L):
+        for other in range(K):
+            if rank == layer and other != rank:
+                receive(gradient(layer), other, add=True)
+            elif rank == other and layer != rank:
+                send(gradient(layer), layer)
+    update(rank)
+
+
+@program
 def second_half_first(rank, K, L, M):
     for batch in range(M):
         into(rank, batch)
@@ -296,6 +320,7 @@ ANSWERS = {
             tensor(out=None),
             tensor(back=False),
             tensor(again=True),
+            tensor((None, None), out=None),
             (gathers_weights,),
         ],
         "secret": None,
@@ -309,6 +334,7 @@ ANSWERS = {
             (all_layers_everywhere,),
             (used_after_sending,),
             (sent_and_kept,),
+            (weights_are_sent_round,),
         ],
         "same": [(0, 1)],
         "secret": None,

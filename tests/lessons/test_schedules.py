@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import linecache
 import random
 import re
 
@@ -14,7 +15,7 @@ from labs import checks
 from labs.checks import tasks
 from labs.lessons.nb13 import game, pictures, programs, real
 from labs.lessons.nb13.programs import gradient, program
-from labs.lessons.nb13.puzzles import BAR, PUZZLES, bars, changed, exchanged_in_buckets, measured
+from labs.lessons.nb13.puzzles import BAR, PUZZLES, bars, changed, measured, sizes, updated_in_buckets
 from labs.simulate.schedule import Case, play
 
 ANSWERS = nb13.ANSWERS | nb13b.ANSWERS
@@ -64,19 +65,40 @@ def test_what_is_drawn_differs_in_size_and_time_from_the_example(id):
     assert all(case.message(1.0) != example.message(1.0) for case in drawn)
 
 
-def test_the_best_buckets_are_those_of_all_choices():
+@pytest.mark.parametrize("update", [0.0, 0.05, 0.7])
+def test_the_best_buckets_are_those_of_all_choices(update):
     case = PUZZLES["13.2"].case
-    case = Case(4, 7, 4, forward=0.5, inputs=0.5, weights=0.5, latency=0.15, parameters=case.parameters)
+    case = Case(4, 7, 4, forward=0.5, inputs=0.5, weights=0.5, latency=0.15, parameters=case.parameters, update=update)
 
-    def ends(cuts):
-        end = done = 0
-        for layer in range(1, 8):
-            if layer == 7 or cuts >> (layer - 1) & 1:
-                end = max(end, layer * 1.0) + case.ring((layer - done) * case.parameters, 2)
-                done = layer
-        return end
+    @program
+    def in_buckets(cuts, K, L, M):
+        rank, started = 0, []
+        nb13.forwards(L, rank)
+        for layer in reversed(range(L)):
+            programs.backward(layer, rank)
+            if layer == 0 or cuts >> (layer - 1) & 1:
+                upper = started[-1][0] if started else L
+                names = [gradient(each) for each in range(layer, upper)]
+                started.append((layer, upper, programs.all_reduce(*names, wait=False)))
+        for layer, upper, exchange in started:
+            programs.wait(exchange)
+            for each in range(layer, upper):
+                programs.update(each)
 
-    assert exchanged_in_buckets(case) == pytest.approx(min(map(ends, range(2**6))))
+    def time(cuts):
+        operations = in_buckets(cuts, 4, 7, 4)
+        ranks = [[(w, _of(rank, w, a), line) for w, a, line in operations] for rank in range(4)]
+        found = play(case, ranks)
+        assert found.problem is None
+        return found.time
+
+    def _of(rank, word, arguments):
+        if word == "load":
+            return (rank,)
+        return (arguments[0], rank, *arguments[2:]) if word in ("forward", "backward") else arguments
+
+    best = min(map(time, range(2**6)))
+    assert best == pytest.approx(case.layers * case.forward + updated_in_buckets(case))
 
 
 def test_a_check_is_kept_and_the_best_schedule_of_the_example_too(tmp_path, monkeypatch, capsys):
@@ -133,24 +155,87 @@ SAID = (  # puzzle, wrong program, what the verdict says
     (
         "13.3",
         nb13.accumulation("none", mine=lambda rank, K, M: range(M)),
-        r"Every rank computes every micro-batch: how m",
+        r"every rank computes every micro-batch: how m",
     ),
     (
-        "13.3",
-        nb13.accumulation(size=2),
-        r"L = 5, M = \d+ \(a drawn case: see it with `last=True`\), the sums are right",
+        "13.2",
+        (nb13.in_thirds,),
+        r"L = 24, M = 8 \(a drawn case: see it with `last=True`\), the sums are right.* in buckets of 8: 3 exch",
+    ),
+    (
+        "13.2",
+        nb13.buckets(1),
+        r" in buckets of 1: 12 exchanges pay 72 latencies, 10\.8 ms in all\. From 7\.2 ms on, the",
+    ),
+    (
+        "13.2",
+        nb13.buckets(6),
+        r" 1\.8 ms in all\. The links start only at 12\.2 ms, and 5\.4 ms of exchange follow the",
+    ),
+    (
+        "13.2",
+        nb13.buckets(99),
+        r": 1 exchange pays 6 latencies, 0\.9 ms in all\. The links start only at 18\.2 ms, and",
+    ),
+    ("13.2", (nb13.waits_at_once,), r"Before its last backward pass, a rank waits 9\.45 ms for its exchanges\.$"),
+    ("13.4", (nb13.everything_everywhere,), r"every rank computes every micro-batch: how many are its own\?$"),
+    (
+        "13.5",
+        (nb13.forward_again,),
+        r"M = 4: `forward\(0, 0\)` is computed 6 times, on rank 0\. In this puzzle, each pass",
+    ),
+    ("13.5", (nb13.one_layer_late,), r"^With K = 4, L = 7, M = 4, the sums are right, but a rank holds up to 116 MB;"),
+    (
+        "13.6",
+        nb13.zero_3(prefetch=False),
+        r"Between its first and its last pass, rank 0 waits 14 ms; .* 1\.7 ms in `all_ga",
+    ),
+    (
+        "13.6",
+        nb13.zero_3(keep=False),
+        r"rank 0 does not have weights\(4\), which was freed in operation \d+, line \d+: ",
     ),
     ("13.7", (nb13b.waits_for_a_list,), r"`wait` takes one exchange; call it for each in the list\.$"),
     (
         "13.8",
         nb13b.halves(same=True),
-        r" Rank 0 is sending gradient\(0, 2, 3\) to rank 2, and nobody is receiving it\.$",
+        r" Rank 0 is sending parts 2 and 3 of gradient\(0\) to rank 2, and nobody is receiving it\.$",
     ),
+    (
+        "13.9",
+        (nb13b.gathers_weights,),
+        r"4\.73 ms\. You gather weights: split the layers instead\. Also, a .* 9\.45 MB\.$",
+    ),
+    ("13.9", nb13b.tensor((None, None), out=None), r"parts 1, 2 and 3 of weights\(0\)\. Without `split=`, a rank comp"),
+    ("13.10", (nb13b.weights_are_sent_round,), r"rank 0 computes `forward\(1, 0\)`, but may compute only the layers t"),
     (
         "13.12",
         nb13b.pipeline(halves=lambda rank, K: 99),
-        r"takes 30\.35 ms; .* Also, a rank holds up to 66 MB; the bar is",
+        r"although they could .* Also, a rank holds up to 66 MB; the bar is",
     ),
+    (
+        "13.12",
+        nb13b.pipeline(),
+        r"Every backward pass is whole: which of its two results does another rank wait for\?$",
+    ),
+    ("13.12", nb13b.pipeline(halves=lambda rank, K: 0), r"6\.02 ms for errors .* after up to 7 of its second halves: "),
+    ("13.12", nb13b.pipeline(halves=lambda rank, K: 1), r"5\.99 ms for errors .* after up to 6 of its second halves: "),
+    (
+        "13.12",
+        nb13b.pipeline(halves=lambda rank, K: K - 1),
+        r"ranks wait 6\.28 ms although they could compute a second h",
+    ),
+    (
+        "13.12",
+        nb13b.pipeline(halves=lambda rank, K: K - 1 - rank),
+        r" 12 ms for errors that another rank computes after",
+    ),
+    (
+        "13.12",
+        nb13b.pipeline(halves=lambda rank, K: rank, after=True),
+        r"On rank 3, does a forward pass come before a sec",
+    ),
+    ("13.12", nb13b.pipeline(halves=lambda rank, K: rank + 2), r"Whose second half waits too long\?"),
 )
 
 
@@ -159,6 +244,76 @@ def test_a_verdict_names_the_cause(id, program, said, tmp_path, monkeypatch):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     state, hint = checks.judge(id, *program)
     assert state == "wrong" and re.search(said, hint), hint
+
+
+BY_THE_RULES = pytest.mark.parametrize(
+    ("id", "program"),
+    [("13.4", nb13.everything_everywhere), ("13.5", nb13.forward_again), ("13.10", nb13b.weights_are_sent_round)],
+)
+
+
+@BY_THE_RULES
+def test_a_program_that_passes_a_bound_breaks_a_rule(id, program, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    case = PUZZLES[id].case
+    played = solved(id, case, program)
+    assert played.problem is None
+    bounds = {measure: bound for measure, (_, bound) in PUZZLES[id].best(case).items()}
+    assert any(value < 0.99 * bounds[measure] for measure, value in measured(played).items() if measure in bounds)
+    assert game.show(id, program) is not None and game.kept() == {}
+    assert f"{PUZZLES[id].title}: {sizes(case)}. Not right: " in capsys.readouterr().out
+    with pytest.raises(real.RealError, match="is not right: "):
+        real.run(id, program, case.ranks)
+    (tmp_path / "schedules.json").write_text(json.dumps({id: {"programs": game.recorded(program, case)}}))
+    assert list(game.pictured()) == []
+
+
+def test_one_rank_alone_may_compute_everything_and_others_their_own(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    game.show("13.1", nb13.everything_everywhere, ranks=1, batches=2)
+    assert "M = 2. The sums are right." in capsys.readouterr().out
+
+
+def test_a_schedule_that_meets_all_bars_is_better_than_one_that_does_not(tmp_path, monkeypatch):
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    (slow,), (meets,) = nb13b.pipeline(halves=lambda rank, K: 0), ANSWERS["13.12"]["right"][0]
+    known = {measure: best for measure, (best, _) in PUZZLES["13.12"].best(PUZZLES["13.12"].case).items()}
+
+    def ratios():
+        return sum(game.kept()["13.12"][measure] / best for measure, best in known.items())
+
+    game.show("13.12", slow)
+    nearer = ratios()
+    game.show("13.12", meets)
+    assert ratios() > nearer and game.kept()["13.12"]["time"] == pytest.approx(27.35)
+    game.show("13.12", slow)
+    assert game.kept()["13.12"]["time"] == pytest.approx(27.35)
+
+
+def written(line):
+    """What is said of a program that has this line in a cell of its own."""
+    source = f"@program\ndef f(rank, K, L, M):\n    grads = [gradient(0)]\n    {line}\n"
+    name = f"<cell {line}>"
+    linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
+    there = vars(programs).copy()
+    exec(compile(source, name, "exec"), there)
+    with pytest.raises(programs.ProgramError) as raised:
+        there["f"](0, 2, 2, 2)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("h = all_reduce(grads, wait=False)", "`all_reduce(*grads)`"),
+        ("all_reduce([gradient(n) for n in range(L)])", "`all_reduce(*[gradient(n) for n in range(L)])`"),
+        ("free(weights(0), grads, keep=rank)", "`free(*grads)`"),
+        ("all_reduce(gradient(n) for n in range(L))", "`all_reduce(*(gradient(n) for n in range(L)))`"),
+        ("all_reduce(grads) ; all_reduce(grads)", "`all_reduce(*tensors)`"),
+    ],
+)
+def test_what_is_to_be_written_has_the_students_own_name(line, says):
+    assert written(line).endswith(f"got a list: write {says}.")
 
 
 def test_where_nothing_is_split_no_part_is_named():
@@ -241,6 +396,19 @@ def test_each_memory_line_of_nine_ranks_has_its_look_and_the_peak_is_told_whole(
 def test_what_arrives_is_told_beside_what_is_there():
     found = solved("13.7", PUZZLES["13.7"].case)
     assert pictures.told_of(found, 0, 0.0).endswith("holds 10 MB: gradient 0 and 2 MB that arrive")
+
+
+def test_a_picture_of_messages_alone_tells_the_use_of_the_links_and_the_parts():
+    case = PUZZLES["13.8"].case
+    draw, _ = pictures.moving(solved("13.8", case), "By halves")
+    figure = draw()
+    assert figure.axes[0].get_title() == "By halves: 2.3 ms, links in use 100%" and "links in use 100%" in figure.alt
+    parts = [text.get_text() for text in figure.axes[0].texts]
+    assert parts.count("2, 3") == parts.count("0, 1") == 4 and parts.count("3") == 2 and len(parts) == 16
+    slow = solved("13.7", PUZZLES["13.7"].case, nb13b.once_round)
+    assert pictures.use(slow) == "links in use 25%"
+    draw, _ = pictures.moving(solved("13.7", changed(PUZZLES["13.7"].case, ranks=24)), "A ring")
+    assert not draw().axes[0].texts  # no room
 
 
 def test_the_picture_of_a_deadlock_shows_its_cycle():

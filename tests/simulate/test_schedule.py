@@ -247,6 +247,30 @@ def freed_too_early(rank, K, L, M):
     forward(0, rank)
 
 
+def freed_whole(rank, K, L, M):
+    computed(rank, L)
+    all_reduce(gradient(0), gradient(1))
+    update(0)
+    free(weights(1))
+
+
+def made_again_after_it_was_freed(rank, K, L, M):
+    load(rank)
+    free(activation(-1, rank))
+    load(rank)
+    for layer in range(L):
+        forward(layer, rank)
+    for layer in reversed(range(L)):
+        backward(layer, rank)
+    forward(0, rank)
+
+
+def a_part_is_left(rank, K, L, M):
+    load(rank)
+    free(weights(0), keep=rank)
+    forward(0, rank)
+
+
 def twice_updated(rank, K, L, M):
     computed(rank, L)
     all_reduce(gradient(0), gradient(1))
@@ -314,7 +338,13 @@ def waits_twice(rank, K, L, M):
         (used_before_it_came, r"Rank 0, operation 7, `update\(0\)` \(line \d+: `update\(0\)`\): gradient\(0\) is"),
         (added_while_it_is_summed, r"`backward\(0, 1\)` .*: gradient\(0\) is under way in `all_reduce"),
         (forward_after_the_update, r"`forward\(0, 0\)` .*: weights\(0\) is updated already\."),
-        (freed_too_early, r"`forward\(0, 0\)` .*: rank 0 does not have weights\(0\)\."),
+        (
+            freed_too_early,
+            r"`forward\(0, 0\)` .*: rank 0 does not have weights\(0\), which was freed in operation 2, line \d+: `free",
+        ),
+        (freed_whole, r"^At the end, rank 0 does not have weights\(1\), which was freed in operation 8, line"),
+        (made_again_after_it_was_freed, r"rank 0 does not have micro-batch 0\.$"),
+        (a_part_is_left, r"rank 0 does not have part 1 of weights\(0\), which was freed in operation 2, line"),
         (twice_updated, r"operation 8, `update\(0\)` .*: rank 0 does not have gradient\(0\)\."),
         (weights_are_added, r"weights and optimizer state are not sums"),
         (other_words, r"Rank 1, .*: for rank 0, collective number 1 is `all_gather"),
@@ -323,7 +353,7 @@ def waits_twice(rank, K, L, M):
         (the_same_twice, r"and each of them once\."),
         (adds_to_nothing, r"rank 0 does not have gradient\(0\)\."),
         (weights_come_twice, r"weights\(0\) is not a sum, so"),
-        (state_is_gone, r"rank 0 does not have optimizer\(0\)\."),
+        (state_is_gone, r"rank 0 does not have optimizer\(0\), which was freed in operation 7, line"),
         (split_by_nothing, r"split must be 'columns' or 'rows'\."),
         (keeps_what_is_not, r"keep is 2: it must be a whole number, from 0 to 1\."),
         (waits_twice, r"operation 3, wait \(line \d+: `wait\(started\)`\): it waits for an exchange that"),
@@ -345,6 +375,32 @@ def test_a_deadlock_names_its_cycle_and_leaves_out_who_only_waits_for_it():
     found = played(stuck, Case(3, 1, 3, "gradients"))
     assert [(rank, other) for rank, _, other in found.cycle] == [(1, 2), (2, 1)]
     assert "rank 0" not in found.problem
+
+
+def test_a_deadlock_of_started_messages_names_the_messages():
+    @program
+    def stuck(rank, K, L, M):
+        wait(send(gradient(0), 1 - rank, wait=False))
+        receive(gradient(0), 1 - rank)
+
+    said = played(stuck, Case(2, 1, 2, "gradients")).problem
+    assert re.match(
+        r"Deadlock: rank 0 waits in `send\(gradient\(0\), to=1\)` \(line \d+: `wait\(.*\)`\) for rank 1;", said
+    )
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"), [((1,), "part 1 of gradient(0)"), ((0, 1), "parts 0 and 1 of gradient(0)"), ((), "gradient(0)")]
+)
+def test_parts_of_a_tensor_are_told_in_words(parts, words):
+    @program
+    def lost(rank, K, L, M):
+        if rank == 0:
+            send(gradient(0, *parts), 2, wait=False)
+        if rank < 2:
+            receive(gradient(0), 1 - rank)
+
+    assert f"Rank 0 is sending {words} to rank 2, and" in played(lost, Case(3, 1, 3, "gradients")).problem
 
 
 @pytest.mark.parametrize("comes", [False, True])

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from labs import files, jobs
 from labs.checks import student_code
 from labs.lessons.nb13 import pictures
 from labs.lessons.nb13.programs import ProgramError
-from labs.lessons.nb13.puzzles import MEASURES, PUZZLES, bars, changed, measured, sizes
+from labs.lessons.nb13.puzzles import MEASURES, PUZZLES, bars, broken_rule, changed, measured, sizes
 from labs.show import tables
 from labs.simulate.schedule import STARTS, play
 
@@ -35,24 +36,26 @@ def judged(id, program):
             operations = recorded(program, case)
         except ProgramError as problem:
             yield True, f"{how}: {problem}"
-        played = play(case, operations)
-        yield played.problem, f"{how}: {played.problem}"
-        values, over = measured(played), []
+        played, problem = played_of(puzzle, case, operations)
+        yield problem, f"{how}: {problem}"
+        values, over, causes = measured(played), [], []
         for measure, bar in bars(puzzle, case).items():
-            said = f"{_OVER[measure]} {values[measure]:.4g} {MEASURES[measure]}; the bar is at {bar:.4g}"
             if values[measure] > bar:
-                over.append(f"{said} {MEASURES[measure]}. {_beyond(puzzle, measure, case, operations)}")
+                unit, cause = MEASURES[measure], puzzle.beyond[measure]
+                causes.append(cause(played, operations, bar) if callable(cause) else cause)
+                new = f" {causes[-1]}" * (causes[-1] not in causes[:-1])
+                over.append(f"{_OVER[measure]} {values[measure]:.4g} {unit}; the bar is at {bar:.4g} {unit}.{new}")
         yield over, f"{how}, the sums are right, but {' Also, '.join(over)}"
     del _LAST[id]
 
 
-def _beyond(puzzle, measure, case, operations):
-    """What to look at where a right schedule misses a bar."""
-    own = case.batches > 1 and case.start != "stages"  # each rank has micro-batches of its own
-    computed = [{arguments[1] for word, arguments, _ in each if word == "forward"} for each in operations]
-    if measure == "time" and own and min(map(len, computed)) == case.batches:
-        return "Every rank computes every micro-batch: how many are its own?"
-    return puzzle.beyond[measure]
+def played_of(puzzle, case, operations):
+    """(the PlayedSchedule, None or why it does not solve the puzzle, whatever it takes: a wrong sum, a broken rule)."""
+    played = play(case, operations)
+    problem = played.problem or broken_rule(puzzle, case, operations)
+    if puzzle.shared and re.search(r"`(for|back)ward\(\d+, \d+\)` .*parts? .* of weights", played.problem or ""):
+        problem = f"{problem} Without `split=`, a rank computes with the whole layer."
+    return played, problem
 
 
 _WHAT = {"time": "time", "memory": "peak memory of a rank", "bytes": "sent by a rank"}
@@ -109,10 +112,9 @@ def show(id, program, last=False, **changes):
         return print(f"{puzzle.title}: {sizes(case)}. Not right: {problem}")
     except student_code.Endless as problem:
         return print(f"{problem.line}: stopped after {student_code.SECONDS} s without an end. Does this loop end?")
-    played = play(case, operations)
-    said = f"Not right: {played.problem}" if played.problem else "The sums are right."
-    print(f"{puzzle.title}: {sizes(case)}. {said}")
-    if not played.problem:
+    played, problem = played_of(puzzle, case, operations)
+    print(f"{puzzle.title}: {sizes(case)}. {f'Not right: {problem}' if problem else 'The sums are right.'}")
+    if not problem:
         if case is puzzle.case:
             _keep(id, measured(played), operations)
         rows = [_row(puzzle, None if changes else case, *each) for each in measured(played).items()]
@@ -150,12 +152,14 @@ def kept(runs=None):
 
 
 def _keep(id, values, operations):
-    """Keep a right schedule of the example if it comes nearer to the best known than the one before."""
+    """Keep a right schedule of the example if it is better than the one before: if it alone meets all bars, or, where
+    both or neither do, comes nearer to the best known."""
     puzzle, when = PUZZLES[id], datetime.now(UTC).isoformat(timespec="seconds")
-    best = puzzle.best(puzzle.case)
+    best, limits = puzzle.best(puzzle.case), bars(puzzle, puzzle.case)
 
     def over(row):
-        return sum(row[measure] / known for measure, (known, _) in best.items())
+        misses = any(row[measure] > limit for measure, limit in limits.items())
+        return misses, sum(row[measure] / known for measure, (known, _) in best.items())
 
     try:
         with files.locked(_file()):
@@ -171,8 +175,10 @@ def pictured(runs=None):
     """(caption, picture) of each of one's best schedules in a folder of runs; of those that can be played."""
     for id, mine in kept(runs).items():
         programs, case = mine.get("programs"), PUZZLES[id].case
-        played = play(case, programs) if isinstance(programs, list) and len(programs) == case.ranks else None
-        if played and not played.problem:
+        if not isinstance(programs, list) or len(programs) != case.ranks:
+            continue
+        played, problem = played_of(PUZZLES[id], case, programs)
+        if not problem:
             draw, _ = pictures.moving(played, PUZZLES[id].title)
             yield f"{id} {PUZZLES[id].title}: one's best schedule of the example", draw()
 

@@ -26,6 +26,7 @@ KINDS = {  # word: (colour, pattern, name in the legend)
     "wait": ("white", "////", "idle"),
 }
 _KINDS = ("weights", "optimizer", "gradient", "micro-batch", "activation", "error")
+_PARTS = re.compile(r"\((?:gradient|weights)\(\d+, ([\d, ]+)\)")  # of send(gradient(0, 2, 3), to=1)
 _MOMENTS, _COLUMNS = 400, 140  # of the slider; characters in a line below the picture
 _WRAPPED = {"subsequent_indent": " " * 7, "break_on_hyphens": False}
 _IN_A_ROW = 8  # names in a key
@@ -93,7 +94,8 @@ class _Picture:
         played = self.played
         ends = {event.rank: event.end for event in sorted(played.events, key=lambda event: event.end)}
         over = [Event(rank, end, played.time, "wait", "", None) for rank, end in ends.items() if end < played.time]
-        events = sorted([*played.events, *over], key=lambda event: list(KINDS).index(event.word))
+        drawn = [*played.events, *over] if _computes(played) else []  # where only messages are sent, nobody is idle
+        events = sorted(drawn, key=lambda event: list(KINDS).index(event.word))
         for word, group in groupby(events, key=lambda event: event.word):
             colour, pattern, name = KINDS[word]
             group = list(group)
@@ -117,6 +119,7 @@ class _Picture:
             end = np.array([(t.end, t.receiver) for t in sent])
             axis.plot(*np.stack([begin, end], 1).transpose(2, 1, 0), color="black", lw=0.7, alpha=0.7)
             axis.plot([], [], color="black", lw=0.7, marker="v", ms=4, label="message")
+            self._parts(axis, sent)
             down = end[:, 1] > begin[:, 1]
             for which, head in ((down, "v"), (~down, "^")):
                 axis.plot(*end[which].T, head, color="black", ms=4)
@@ -128,11 +131,19 @@ class _Picture:
         axis.set(ylim=(played.case.ranks - 0.45, -0.55), xlim=(0, self.length * (1.06 if played.cycle else 1.005)))
         self.axes[1].set_xlim(axis.get_xlim())
         axis.tick_params(labelbottom=False)
-        idle = f", idle {played.idle:.0%}" if played.idle < 1 else ""  # where only messages are sent, it says nothing
-        ends = f"stopped at {played.time:.4g} ms" if played.problem else f"{played.time:.4g} ms{idle}"
+        ends = f"stopped at {played.time:.4g} ms" if played.problem else f"{played.time:.4g} ms, {use(played)}"
         axis.set_title(f"{title}: {'deadlock, ' * bool(played.cycle)}{ends}", pad=22)
         if played.events or played.transfers:
             axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=_IN_A_ROW, **_KEY)
+
+    def _parts(self, axis, sent):
+        """The parts that messages carry, on the row of the rank that sends them, if there is room for all of them."""
+        told = [(each, match[1]) for each in sent if (match := _PARTS.search(each.text))]
+        if any(each.end - each.begin < (0.012 + 0.009 * len(parts)) * self.length for each, parts in told):
+            return
+        for each, parts in told:
+            axis.text(each.begin + 0.008 * self.length, each.sender, parts, ha="left", va="center", fontsize=7.5,
+                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.85})  # fmt: skip
 
     def _memory(self, axis):
         for rank in range(self.played.case.ranks):
@@ -203,10 +214,23 @@ def _font():
     return ImageFont.truetype(font_manager.findfont("DejaVu Sans Mono"), 10)
 
 
+def _computes(played):
+    return any(event.word != "wait" for event in played.events) or not played.transfers
+
+
+def use(played):
+    """How long the ranks are idle, in words; where nothing is computed, how long their links are in use."""
+    if _computes(played):
+        return f"idle {played.idle:.0%}"
+    ranks = played.case.ranks
+    used = sum((each.end - each.begin) * (ranks if each.sender is None else 1) for each in played.transfers)
+    return f"links in use {used / (ranks * played.time):.0%}"
+
+
 def summary(played):
     """A schedule in words: its length, peaks and bytes, and what is wrong with it."""
     peaks = ", ".join(f"rank {rank} {peak:.4g} MB" for rank, peak in enumerate(played.peaks))
-    text = f"Schedule for {sizes(played.case)}: {played.time:.4g} ms, idle {played.idle:.0%}. Peak memory: {peaks}. "
+    text = f"Schedule for {sizes(played.case)}: {played.time:.4g} ms, {use(played)}. Peak memory: {peaks}. "
     text += f"Sent by a rank: {max(played.sent):.4g} MB."
     return text + (f" Not right: {played.problem}" if played.problem else "")
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
+from labs.lessons.nb13 import observed
 from labs.simulate.schedule import Case
 
 BAR = 1.05  # times the best known
@@ -25,13 +26,15 @@ _COLLECTIVE = ("all_reduce", "reduce_scatter", "all_gather")
 class Puzzle:
     """One puzzle. make: function of a shape and a factor -> a case, without arguments the example; best: function of a
     case -> {measure: (best known, bound or None)}; shapes: arguments of `make`, other than the example's; beyond:
-    {measure: what to look at where a schedule misses the bar}."""
+    {measure: what to look at where a schedule misses the bar, or a function of `observed` that says it}; shared: do all
+    ranks work on the same micro-batch (see `broken_rule`)?"""
 
     title: str
     make: Callable
     best: Callable
     shapes: tuple
     beyond: dict
+    shared: bool = False
 
     @cached_property
     def case(self):
@@ -74,6 +77,31 @@ def bars(puzzle, case):
     return {measure: BAR * best for measure, (best, _) in puzzle.best(case).items()}
 
 
+def broken_rule(puzzle, case, operations):
+    """What is computed although it may not be, in words, or None. The bounds hold under these rules: each pass is
+    computed once, by one rank (unless all share a micro-batch), and in a pipeline by the rank that holds its layer."""
+    if puzzle.shared:
+        return None
+    computed = {}  # {(word, layer, micro-batch): the ranks that compute it}
+    for rank, each in enumerate(operations):
+        for word, arguments, _ in each:
+            if word.startswith(("forward", "backward")):
+                computed.setdefault((word, *arguments[:2]), []).append(rank)
+    for (word, layer, batch), ranks in computed.items():
+        guests = [rank for rank in ranks if ("weights", layer, None) not in case.held(rank)]
+        if guests:
+            return (
+                f"rank {guests[0]} computes `{word}({layer}, {batch})`, but may compute only the layers that it holds."
+            )
+        if ranks == [*range(case.ranks)] and all(each == ranks for each in computed.values()) and case.ranks > 1:
+            return "every rank computes every micro-batch: how many are its own?"
+        if len(ranks) > 1:
+            which = f"rank{'s' * (len(set(ranks)) > 1)} {', '.join(map(str, sorted(set(ranks))))}"
+            told = f"`{word}({layer}, {batch})` is computed {len(ranks)} times, on {which}"
+            return f"{told}. In this puzzle, each pass is computed once."
+    return None
+
+
 def _scaled(case, factor):
     """The same case on a machine that takes `factor` times as long for everything."""
     times = ("forward", "inputs", "weights", "load", "update", "latency")
@@ -107,27 +135,35 @@ def _best_plain(case):
 
 def _buckets(ranks=4, layers=12, factor=1.0):
     size = 0.75 * 8 * ranks / (2 * (ranks - 1))  # so that the all-reduce of a layer takes 0.75 ms without its latency
-    case = Case(ranks, layers, ranks, forward=0.5, inputs=0.5, weights=0.5, load=0.2, update=0.05)
+    case = Case(ranks, layers, ranks, forward=0.5, inputs=0.5, weights=0.5, load=0.2, update=0.02)
     case = replace(case, latency=0.45 / (ranks - 1), parameters=size, activation=size / 4)
     return _scaled(replace(case, words=(*_COMPUTING, "all_reduce", "wait")), factor)
 
 
-def exchanged_in_buckets(case):
-    """ms from the begin of the backward pass until the last gradient is summed up, for the best choice of buckets of
-    neighbouring layers, which all choices are searched for; each is sent as soon as its last layer is done."""
-    ends = [0.0]
+def updated_in_buckets(case):
+    """ms from the begin of the backward pass until the last layer is updated, for the best choice of buckets of
+    neighbouring layers, which all choices are searched for; each is sent as soon as its last layer is done, and the
+    layers of a bucket are updated while the next one is on its way."""
+    backward, found = case.inputs + case.weights, [[(0.0, case.layers * (case.inputs + case.weights))]]
     for layers in range(1, case.layers + 1):
-        ready = layers * (case.inputs + case.weights)
-        sent = (max(end, ready) + case.ring((layers - before) * case.parameters, 2) for before, end in enumerate(ends))
-        ends.append(min(sent))
-    return ends[-1]
+        ends = set()  # (end of the exchange, end of the updates) of these layers, counted from the last one
+        for before, earlier in enumerate(found):
+            time = case.ring((layers - before) * case.parameters, 2)
+            for end, done in earlier:
+                sent = max(end, layers * backward) + time
+                ends.add((sent, max(sent, done) + (layers - before) * case.update))
+        found.append([])
+        for end, done in sorted(ends):  # only what is updated earlier than all that is exchanged earlier
+            if not found[-1] or done < found[-1][-1][1]:
+                found[-1].append((end, done))
+    return min(done for _, done in found[-1])
 
 
 def _best_buckets(case):
-    """Bound: all is computed, and after the last gradient at least its own message is sent."""
-    alone = case.load + case.layers * (case.forward + case.update)
-    bound = alone + case.layers * (case.inputs + case.weights) + case.ring(case.parameters, 2)
-    return {"time": (alone + exchanged_in_buckets(case), bound)}
+    """Bound: all is computed, and after the last gradient at least its own message is sent, and its layer updated."""
+    alone = case.load + case.layers * case.forward
+    bound = alone + case.layers * (case.inputs + case.weights) + case.ring(case.parameters, 2) + case.update
+    return {"time": (alone + updated_in_buckets(case), bound)}
 
 
 def _accumulated(ranks=4, layers=6, passes=2, factor=1.0):
@@ -139,13 +175,14 @@ def _accumulated(ranks=4, layers=6, passes=2, factor=1.0):
 
 
 def _best_accumulated(case):
-    """Time: all is computed, and the exchange of layer 0 follows, which is the bound, too. Memory: weights, state and
-    gradients of all layers, and the activations of one micro-batch when its backward pass begins."""
+    """Time: all is computed, and the exchange of layer 0 and its update follow, which is the bound, too; the other
+    layers are updated during that exchange. Memory: weights, state and gradients of all layers, and the activations of
+    one micro-batch when its backward pass begins."""
     passes = case.batches // case.ranks
     time = passes * (case.load + case.layers * _layer(case)) + case.ring(case.parameters, 2)
-    time += case.layers * case.update
+    time += max(case.update, case.layers * case.update - case.ring(case.parameters, 2))
     memory = 4 * case.layers * case.parameters + (case.layers + 2) * case.activation
-    return {"time": (time, time - (case.layers - 1) * case.update), "memory": (memory, None)}
+    return {"time": (time, time), "memory": (memory, None)}
 
 
 # 4 to 6: ZeRO
@@ -163,13 +200,15 @@ def _best_zero_1(case):
     return {"bytes": (sent, sent)}
 
 
-def _zero_2(ranks=4, layers=8, factor=1.0):
-    return replace(_zero_1(ranks, layers, factor), words=(*_COMPUTING, *_COLLECTIVE, "free", "wait"))
+def _zero_2(ranks=4, layers=7, factor=1.0):
+    """With so few layers that a second whole gradient misses the bar."""
+    words = (*_COMPUTING, *_COLLECTIVE, "free", "wait")
+    return replace(_zero_1(ranks, layers, factor), words=words)
 
 
 def _best_zero_2(case):
     """When the last layer's gradient is made, a rank holds all weights (to gather one again costs bytes), its part of
-    the state, all activations, and one gradient."""
+    the state, all activations (none is computed again), and one gradient. Nothing can be updated before."""
     size = case.parameters
     memory = case.layers * size * (1 + case.slots / case.ranks) + size + (case.layers + 2) * case.activation
     return {"memory": (memory, memory)} | _best_zero_1(case)
@@ -291,8 +330,8 @@ PUZZLES = {
         "Overlap by buckets",
         _buckets,
         _best_buckets,
-        _shapes((8, 6, 5, 3), (24, 20, 18, 16, 15)),
-        {"time": "Look for two kinds of waste: links that are idle while gradients lie ready, and many latencies."},
+        _shapes((8, 6, 5, 3), (24, 20, 18, 15)),
+        {"time": observed.buckets},
     ),
     "13.3": Puzzle(
         "Accumulation",
@@ -315,7 +354,7 @@ PUZZLES = {
         "ZeRO-2: sharded gradients",
         _zero_2,
         _best_zero_2,
-        _shapes((8, 6, 5), (10, 7, 6)),
+        _shapes((8, 6, 5), (8, 7, 6)),
         {
             "memory": "Move the slider to the peak: how many whole gradients lie there, and since when?",
             "bytes": "Which part of a gradient does `update` use on this rank, and what else did it receive?",
@@ -327,7 +366,7 @@ PUZZLES = {
         _best_zero_3,
         _shapes((8, 6, 3), (8, 7, 5)),
         {
-            "time": "Move the slider to a rank that waits: what for, and what could it have computed in that time?",
+            "time": observed.longest_waits,
             "memory": "Move the slider to the peak: how many layers have gathered weights, and which of them are used?",
         },
     ),
@@ -357,9 +396,12 @@ PUZZLES = {
         _best_tensor,
         _shapes((8, 2), (8, 6, 4)),
         {
-            "time": "Which of your exchanges moves an activation or an error that the next layer could use in parts?",
-            "bytes": "Which activation is the wide one, and does it have to leave its rank?",
+            "time": observed.gathered_weights(
+                "Which of your exchanges moves an activation or an error that the next layer could use in parts?"
+            ),
+            "bytes": observed.gathered_weights("Which activation is the wide one, and does it have to leave its rank?"),
         },
+        shared=True,
     ),
     "13.10": Puzzle(
         "GPipe",
@@ -383,10 +425,6 @@ PUZZLES = {
         _zero_bubble,
         _best_zero_bubble,
         _shapes((6, 5, 3)),
-        {
-            "time": "Where does a rank wait although a second half is ready, and where does it compute at the end what "
-            "could have filled such a gap?",
-            "memory": "Whose second half waits too long? Until then its activation and its error stay.",
-        },
+        {"time": observed.second_halves_in_time, "memory": observed.second_halves_in_memory},
     ),
 }

@@ -38,7 +38,7 @@ def run(id, program, ranks=2, **changes):
     """
     case = changed(PUZZLES[id].case, ranks=ranks, **changes)
     operations = game.recorded(program, case)
-    if problem := play(case, operations).problem:
+    if problem := game.played_of(PUZZLES[id], case, operations)[1]:
         raise RealError(f"The engine says that this program is not right: {problem}")
     name = f"schedule_{id}_on_{ranks}"
     asked, result = ((jobs.folder() / f"{name}.{kind}.json").resolve() for kind in ("operations", "result"))
