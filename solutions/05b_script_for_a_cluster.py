@@ -156,8 +156,8 @@ print(batch_script.read_text())
 
 # %% [markdown]
 # `sbatch` catches few mistakes. It does not notice `# SBATCH` with a space (a comment!), lines that come too late, a
-# log folder that does not exist, or a batch that does not grow with the number of workers. The check below does. In a
-# terminal, you can run this check with `uv run labs slurm check slurm/local/ResNet50.sh`.
+# log folder that does not exist, or a batch that does not grow with the number of workers. The check below finds all of
+# these. In a terminal, you can run this check with `uv run labs slurm check slurm/local/ResNet50.sh`.
 
 # %% labs={"id": "05.15"}
 check("05.15", batch_script)
@@ -203,34 +203,31 @@ if batch_job:
 #
 # ## T5
 #
-# T5 is an account of your runs, in about 8 to 14 sentences. The report shows your scripts, logs, tables and figures
-# beside it, so you need not copy them. Your account says:
+# T5 is an account of your runs, in about 6 sentences, one for each of the points below. The report shows your scripts,
+# logs, tables and figures beside it, so you need not copy them. Your account says:
 #
 # - which scripts you completed (`ResNet50.py` and `ResNet50.sh`), and for which numbers of workers and batch sizes
-# - which `.out` and `.err` files belong to each number of workers, which of their lines you used, and what the `.err`
-#   files say
+# - the `.out` file of each run of notebook 05, and one line that confirms a number in the table
 # - what ran where: what a worker is, the machine, the local and the global batch, the number of rounds
 # - the epoch time and the speedup, with their intervals
 # - the accuracy, and the number of updates in an epoch
-# - what limits the speedup
+# - what limits the speedup, and which run, if any, is oversubscribed and so says nothing about it
 #
-# You will find the numbers in the tables and figures of notebook 05. The `.err` files, such as `runs/ResNet50_w2.err`,
+# You will find the numbers in the tables and figures of notebook 05. The `.out` files, such as `runs/ResNet50_w2.out`,
 # are in the folder `runs`: open them in the file browser.
 
 # %% [markdown] labs={"id": "T5", "kind": "answer"}
 # ### T5: your answer
 # ### BEGIN SOLUTION
-# The scripts are scripts/ResNet50.py and slurm/local/ResNet50.sh. I ran them on 1 and 2 workers, in turns and for
-# several rounds, with a fixed batch per worker. One worker is one CPU core, or one GPU where there are GPUs. The files
-# are runs/ResNet50_w1 and _w2, each as .out, .err and .json. The header of each .out file gives the model, the number
-# of workers and the global batch. I averaged the times in the lines `N/N - ..s - ..ms/step - accuracy: .. - loss: ..`
-# after the first epoch of each run. The .err files contain no errors. The table in notebook 05 gives the speedup and
-# efficiency with their 95 % intervals. It also gives the epoch time and images/second, which are valid only for the
-# minutes in which they were measured. With 2 workers, an epoch has half as many updates, so after the same few epochs
-# the loss is not the same; the learning rate was doubled to make up for it. The speedup stays below 2: at each step,
-# the replicas wait for the slowest one and sum 94 MB of gradients, and they share the memory of one machine. The table
-# of the step parts in notebook 05 shows how many ms each of these takes here. The run on 4 workers is oversubscribed
-# where there are fewer than 4 cores, and says nothing about speed.
+# I completed scripts/ResNet50.py and slurm/local/ResNet50.sh, and ran both on 1 and 2 workers with global batches of 64
+# and 128 images. In runs/ResNet50_w2.out, the line `Batch_size: 128` confirms the global batch in the table; in
+# runs/ResNet50_w1.out, `8/8 - ..` at the beginning of an epoch's line confirms its 8 updates per epoch. One worker is
+# one core of the same 2-core machine, with 64 images per step; the two jobs took turns, for a warm-up and several more
+# rounds. The table in notebook 05 gives the speedup with its 95 % interval, without the first epoch. It also gives the
+# epoch times, valid only for the minutes in which they were measured. With 2 workers, an epoch has 4 updates, half as
+# many, so the accuracy after the same few epochs is lower, although the learning rate was doubled. The speedup stays
+# below 2 because the two workers share the memory of one machine, sum 94 MB of gradients in each step and wait for the
+# slower one; the run on 4 workers is oversubscribed and says nothing about it.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -240,4 +237,4 @@ if batch_job:
 # - A batch script states what a job needs, and follows the site's rule.
 # - SLURM accepts most mistakes without complaint: check the script before you submit it.
 #
-# Next: `06_horovod_sharding`.
+# Next: `06_horovod_sharding`; on the path *the practical*, `08_resnet152_scaling`.

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Sharding: every sample once
 #
-# **Time: 80 minutes, including 4 minutes of computing on 2 cores.** Nine optional parts take about 50 minutes more.
+# **Time: 85 minutes, including 4 minutes of computing on 2 cores.** Nine optional parts take about 50 minutes more.
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
@@ -90,39 +90,39 @@ print(source.labels[:3], "...", source.labels[-3:])
 # %% [markdown]
 # Here are four ways to give two workers their batches of 16:
 #
-# - **a**: each worker takes one half of the samples, in order, then batches them
-# - **b**: `shard`, then batch
-# - **c**: `shard`, then shuffle the share with the worker's own seed, then batch
-# - **d**: shuffle everything with one common seed, then `shard`, then batch
+# 1. each worker takes one half of the samples, in order, then batches them
+# 2. `shard`, then batch
+# 3. `shard`, then shuffle the share with the worker's own seed, then batch
+# 4. shuffle everything with one common seed, then `shard`, then batch
 #
-# **Predict:** with which of these four ways is each batch a random sample of all ten classes? (The question is about
-# single batches, not about what both workers together read in a step, or what one worker reads in a whole epoch.) Write
-# the letters, for example `"ab"`.
+# **Predict:** with which of these four ways is each batch a random sample of all ten classes? Judge each single batch
+# of one worker. Write the numbers of the ways, for example `"12"`.
 
 # %% labs={"id": "06.4"}
 ### BEGIN SOLUTION
-fair_orders = "cd"
+fair_orders = "34"
 ### END SOLUTION
 predict("06.4", fair_orders)
 
 # %% [markdown]
 # The picture shows all four ways. Each column is a batch, each row is a class, and the colour shows how many samples of
-# that class the batch contains. Above each panel are two *distances* from the mix of classes in the whole data set: the
-# distance of what one worker reads in an epoch, and the mean distance of its single batches. A distance of 0 means the
-# same mix; 0.9 means a single class out of ten.
+# that class the batch contains. Above each panel are two *distances* from the mix of classes in the whole data set: that
+# of what one worker reads in an epoch (the mean over the workers), and that of a single batch (the mean over all
+# batches). A distance is the share of samples that would have to be exchanged for others to get the same mix: 0 means
+# the same mix, and 0.9 a single class out of ten.
 
 # %%
-orders = dict(zip("abcd", sharding.ORDERS))
-cases = {f"{letter}: {order}": sharding.shares(len(source.labels), 2, order) for letter, order in orders.items()}
+orders = dict(zip("1234", sharding.ORDERS))
+cases = {f"{way}: {order}": sharding.shares(len(source.labels), 2, order) for way, order in orders.items()}
 plots.show(pictures.balance(source.labels, cases, batch=batch))
 counted = {title[0]: sharding.class_counts(share, source.labels, batch, classes=10) for title, share in cases.items()}
-fair_ones = [letter for letter, counts in counted.items() if (counts > 0).sum(-1).mean() > 5]  # classes of a batch
+fair_ones = [way for way, counts in counted.items() if (counts > 0).sum(-1).mean() > 5]  # classes of a batch
 outcome("06.4", fair_ones, how="counted")
 
 # %% [markdown]
 # Even a fair batch has a distance above 0: among only 16 random samples, some classes appear more often than others.
 #
-# What is wrong with the second way, **b**: shard a sorted source, then batch?
+# What is wrong with way 2: shard a sorted source, then batch?
 #
 # - **a**: the workers see different classes
 # - **b**: some of the samples are read by both workers
@@ -131,9 +131,9 @@ outcome("06.4", fair_ones, how="counted")
 
 # %% labs={"id": "06.6"}
 ### BEGIN SOLUTION
-wrong_with_b = "c"
+wrong_with_2 = "c"
 ### END SOLUTION
-check("06.6", wrong_with_b)
+check("06.6", wrong_with_2)
 
 # %% [markdown]
 # ## The seed trap
@@ -151,8 +151,8 @@ def samples(worker, workers, seed):
 
 
 # %% [markdown]
-# Nobody has thought about the seed, so each of the two workers shuffles in its own way. **Predict:** what fraction of
-# the 1000 samples goes unread? Give a number from 0 to 1.
+# Each worker happens to use a different seed. **Predict:** what fraction of the 1000 samples goes unread? Give a number
+# from 0 to 1.
 
 # %% labs={"id": "06.7"}
 ### BEGIN SOLUTION
@@ -192,6 +192,7 @@ if answered("06.8"):
 # There are two remedies. Either all workers shuffle with a common seed before they `shard`, or they `shard` first and
 # then shuffle their own shares. Implement one of them in the function `fair`. Each epoch must have a new order, no
 # sample may be in two shares, and no sample may be left out. Every rank calls your function with its own rank number.
+# Choose a fixed seed: `shuffle` still draws a new order in each pass.
 #
 # `shuffle(size)` fills a **buffer** with the first `size` elements. It draws one of them at random and puts the next
 # element in its place. So an element can come out at most `size - 1` places earlier than it went in, but it may come
@@ -235,11 +236,11 @@ if answered("06.11"):
 # All workers must take the **same number of steps**. With shares of 34, 33 and 33 samples, in batches of 3, they would
 # take 12, 11 and 11 steps.
 #
-# What does Horovod do in step 12? Try it: `scripts/unequal.py` trains on 2 ranks with Horovod alone (the scripts of
-# notebook 07 add checks to it). Each all-reduce has a name, and Horovod matches the calls of the ranks by name. All the
-# steps use the same name. You choose how many steps each rank takes in each epoch. In each step, the ranks also tell
-# each other their epoch and step, so the log shows *which* steps were averaged with each other. A rank that has waited
-# for 20 s gives up.
+# What does Horovod do in step 12? Try it: `scripts/unequal.py` trains on 2 ranks with Horovod, without the kit's
+# checks. Each all-reduce has a name, and Horovod matches the calls of the ranks by name. All the steps use the same
+# name. You choose how many steps each rank takes in each epoch. In each step, the ranks also tell each other their
+# epoch and step, so the log shows *which* steps were averaged with each other. A rank that has waited for 20 s gives
+# up.
 
 # %%
 told = "averaged ", "is done", "mean loss", "has been shut down", "has waited"
@@ -287,7 +288,7 @@ unequal("epochs", [3, 2], [2, 3])
 # rank 0 has waited 20 s in the all-reduce of epoch 1 step 3, and gives up
 # ```
 #
-# In all three runs, one rank takes an extra step, but each run ends differently. What decides how a run ends?
+# In each run, some epoch has an extra step on one rank, but each run ends differently. What decides how a run ends?
 #
 # - **a**: nothing: Horovod always stops all ranks at once, with an error
 # - **b**: what the others call next: if it is nothing, there is an error; if it is an all-reduce with the same name, the
@@ -310,13 +311,12 @@ unequal("equal", [3, 2], [2, 3], "--average_loss", "--repair", "equal")
 
 # %% [markdown]
 # The second is **join**: a rank that has no more batches calls `hvd.join()`. Until all ranks have done so, it
-# contributes zeros to every average. So the last update is only half a step: it averages one gradient with zeros. In a
-# test with Horovod 0.28.1 and `join` after each of two epochs, the second epoch hung.
+# contributes zeros to every average. So on 2 ranks, the last update is only half a step: it averages one gradient with
+# zeros. In a test with Horovod 0.28.1 and `join` after each of two epochs, the second epoch hung.
 #
 # This course uses equal steps: it shortens the shuffled list of samples to a whole number of *global* batches before
-# it shards the list. Write `steps_of`: it
-# returns the number of steps that each worker then takes in an epoch, and the number of samples that the cut leaves
-# out.
+# it shards the list. Write `steps_of`: it returns the number of steps that each worker then takes in an epoch, and the
+# number of samples that the cut leaves out.
 
 
 # %% labs={"id": "06.14"}
@@ -451,7 +451,8 @@ check("06.20", why_not_shorter)
 # **Repair it.** `scripts/repaired.py` is a copy of the script. Fix what is wrong, save the file, and run the check.
 # (Each rank may keep its own random seed for the network: it does not change the order of the samples.) For jobs with
 # 1, 2 and 3 ranks, the check runs your script as each of the ranks, up to the call to `fit`, and examines the *sample
-# numbers* that each rank would read.
+# numbers* that each rank would read. It plays several nodes (machines), too: in the job with 2 ranks, each rank is on a
+# node of its own.
 
 # %% labs={"id": "06.21"}
 script = "scripts/repaired.py"
@@ -522,8 +523,8 @@ if repaired:
 # How do you shard a data set for K workers, and how do you know that the shards are right? Write 5 to 10 sentences,
 # precise enough for a colleague to write the program. Answer these three questions:
 #
-# - In which order do you shuffle, shard and batch, and with which seeds? Why is every sample then in exactly one share?
-#   If the data are in files, do you shard the files or the records?
+# - In which order do you shuffle, shard and batch, and with which seeds? Why is every sample that is not cut off then in
+#   exactly one share? If the data are in files, do you shard the files or the records?
 # - How do all ranks get the same number of steps, and which samples does this leave out?
 # - What do you *count* afterwards, and which result shows that the shards are right?
 

@@ -139,8 +139,8 @@ def _parts(item, value):
     """What a prediction consists of: the letters of "ssa", "s, s, a" or ["s", "s", "a"]; [value] for a single one."""
     if item.count == 1:
         return [value.item() if isinstance(value, np.ndarray) and value.size == 1 else value]
-    if isinstance(value, str):
-        return list(re.sub(r"[\s,;+]|and", "", value)) if item.words else re.split(r"[\s,;]+", value.strip())
+    if isinstance(value, str) or (item.words and isinstance(value, int)):
+        return list(re.sub(r"[\s,;+]|and", "", str(value))) if item.words else re.split(r"[\s,;]+", value.strip())
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)
     return list(value) if isinstance(value, list | tuple | np.ndarray) else None
@@ -172,4 +172,4 @@ def may_be(item):
     words = f"{', '.join(item.words[:-1])} or {item.words[-1]}"
     if item.count == 1:
         return f"write {words}."
-    return f"write {'one or more' if item.count == 'any' else item.count} of the letters {words}, in one word."
+    return f"write {'one or more' if item.count == 'any' else item.count} of the characters {words}, in one word."

@@ -30,12 +30,17 @@ def no_plots(figure):
     axes = list(getattr(figure, "axes", []))
     has = {0: "no plot", 1: "1 plot"}.get(len(axes), f"{len(axes)} plots")
     yield len(axes) < 3, f"The figure has {has}. Draw three: epoch time, images/second and speedup."
-    labelled = all(axis.get_xlabel() and axis.get_ylabel() for axis in axes[:3])
+    labelled = all(_label(axis, "x") and _label(axis, "y") for axis in axes[:3])
     yield not labelled, "An axis has no label: what is shown, and in which unit?"
     named = all(
-        re.search(r"worker|gpu|core|device|replica|process|rank", axis.get_xlabel().lower()) for axis in axes[:3]
+        re.search(r"worker|gpu|core|device|replica|process|rank", _label(axis, "x").lower()) for axis in axes[:3]
     )
     yield not named, "An x axis does not say that it shows the number of workers."
+
+
+def _label(axis, which):
+    """The label of an axis, "x" or "y": its own one, or else that of its whole figure."""
+    return getattr(axis, f"get_{which}label")() or getattr(axis.figure, f"get_sup{which}label")()
 
 
 def no_curve(figure, rows, whose):
@@ -49,7 +54,7 @@ def no_curve(figure, rows, whose):
     for key, what in CURVES.items():
         values = [row[key] for row in rows]
         alike = [
-            (axis.get_ylabel(), name) for axis, xs, ys, name in drawn if _alike(ys, values) and _alike(xs, workers)
+            (_label(axis, "y"), name) for axis, xs, ys, name in drawn if _alike(ys, values) and _alike(xs, workers)
         ]
         if not alike:
             turned = key == "speedup" and any(_alike(ys, [1 / v for v in values if v]) for _, _, ys, _ in drawn)
@@ -69,6 +74,7 @@ def no_curve(figure, rows, whose):
 
 
 _RATE = r"(im[aá]?g|sample)\w*.*(/|\bper\b)\s*s|(im[aá]?g|sample).*s\W{0,3}[-⁻−]|1\s*/\s*s"
+_NO_EPOCH = r"\bper s|\bepochs\s*/|1\s*/\s*s|^(?!.*epoch).*(\bstep|(/|\bper)\s*(batch|im|sample))"
 _SAYS = {
     "epoch_seconds": r"(?<![\w^-])(s|secs?|seconds?)(?![\w^])",
     "images_per_second": _RATE,
@@ -82,6 +88,8 @@ def _is_label(label, key):
         return False
     text = label.lower().replace("_", " ")
     is_rate = re.search(_RATE, text) is not None
+    if key == "epoch_seconds" and re.search(_NO_EPOCH, text):
+        return False
     return is_rate if key == "images_per_second" else not is_rate and re.search(_SAYS[key], text) is not None
 
 

@@ -263,13 +263,16 @@ def _unfair(fits, size, local_size):
     found = coverage(reads, IMAGES_OF_RANKS)
     nodes = f" on {size // local_size} nodes" * (size > local_size)
     where = f"With {several(size, 'rank')}{nodes}"
+    lost = f" and nobody reads {some(found.unseen)}" if len(found.unseen) else ""
+    twice = f"{where}, {some(found.repeated)} are read more than once{lost}."
+    by_node = size > local_size and reads == reads[:local_size] * (size // local_size)
+    by_node = by_node and (local_size == 1 or reads[0] != reads[1])
+    again = "Which of a rank's numbers begin at 0 again on each node?"
+    yield by_node, f"{twice} Ranks 0 and {local_size} of two nodes read the same. {again}"
     whole = size > 1 and all(len(read) == IMAGES_OF_RANKS for read in reads)
     all_read = f"each of them reads all {IMAGES_OF_RANKS} samples: {some(found.repeated)} are read {size} times"
     yield whole, f"{where}, {all_read}. What does a rank know that the others do not?"
-    lost = f" and nobody reads {some(found.unseen)}" if len(found.unseen) else ""
-    nodes = size == SIZE and reads[:LOCAL_SIZE] == reads[LOCAL_SIZE:] and reads[0] != reads[1]
-    asks = f"Ranks 0 and {LOCAL_SIZE} of two nodes read the same." if nodes else "Do all divide one order?"
-    yield len(found.repeated), f"{where}, {some(found.repeated)} are read more than once{lost}. {asks}"
+    yield len(found.repeated), f"{twice} Do all divide one order?"
     yield len(found.unseen), f"{where}, nobody reads {some(found.unseen)}. Into how many shares do you divide?"
     uncounted = not all(fit["counted"] for fit in fits)
     yield uncounted, "The data set does not know how many steps it has: labs.hvd would refuse to train. Use `shard`."

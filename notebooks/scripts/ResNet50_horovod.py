@@ -19,7 +19,7 @@ args = training.parse(parser)
 # 1. Start Horovod: after this, each process knows its rank and their number, the size.
 ...  # your code here
 
-# 2. One worker for this rank: the GPU, or the core, with its local rank (and the machine's local size).
+# 2. One worker for this rank, a GPU or a core: `devices.pin`, with the local rank and the machine's local size.
 worker = ...  # your code here
 print(f"Rank {hvd.rank()} of {hvd.size()} on {worker}", flush=True)
 

@@ -21,7 +21,7 @@ args = training.parse(parser)
 hvd.init()
 ### END SOLUTION
 
-# 2. One worker for this rank: the GPU, or the core, with its local rank (and the machine's local size).
+# 2. One worker for this rank, a GPU or a core: `devices.pin`, with the local rank and the machine's local size.
 ### BEGIN SOLUTION
 worker = devices.pin(hvd.local_rank(), hvd.local_size())
 ### END SOLUTION

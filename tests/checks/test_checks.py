@@ -72,7 +72,7 @@ count = 2
 id = "01.14"
 kind = "prediction"
 title = "Which?"
-words = ["a", "b", "c"]
+words = ["a", "b", "c", "3", "4"]
 count = "any"
 
 [[task]]
@@ -369,6 +369,7 @@ def test_predictions_are_kept_not_judged(capsys):
         ("01.14", "ca", "ac"),
         ("01.14", {"b"}, "b"),
         ("01.14", "a and c", "ac"),
+        ("01.14", 43, "34"),
     ],
 )
 def test_a_prediction_is_read_generously(id, value, kept_as):
@@ -390,13 +391,13 @@ def test_a_prediction_is_read_generously(id, value, kept_as):
         ("01.10", lambda: 3, "from 0 to 100"),
         ("01.11", "perhaps", "write yes, no or can't tell."),
         ("01.11", True, "write yes, no or can't tell."),
-        ("01.12", "ss", "write 3 of the letters s or a, in one word."),
-        ("01.12", "ssx", "3 of the letters s or a"),
-        ("01.12", 7, "3 of the letters s or a"),
+        ("01.12", "ss", "write 3 of the characters s or a, in one word."),
+        ("01.12", "ssx", "3 of the characters s or a"),
+        ("01.12", 7, "3 of the characters s or a"),
         ("01.13", 0.5, "write a list of 2 numbers, each from 0 to 1 (75 % is 0.75)."),
         ("01.13", [50, 75], "2 numbers, each from 0 to 1"),
-        ("01.14", "", "write one or more of the letters a, b or c, in one word."),
-        ("01.14", "ad", "one or more of the letters a, b or c"),
+        ("01.14", "", "write one or more of the characters a, b, c, 3 or 4, in one word."),
+        ("01.14", "ad", "one or more of the characters a, b, c, 3 or 4"),
     ],
 )
 def test_what_cannot_be_a_prediction_is_asked_for_again(id, value, says, capsys):

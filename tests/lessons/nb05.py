@@ -12,6 +12,7 @@ from labs.results.run import Epoch, Run
 
 RUN = Run("w1.out", repeats=[[Epoch(8.2), Epoch(5.1), Epoch(5.0), Epoch(5.2)], [Epoch(6.0), Epoch(5.0)]])
 STEPPED = Run("w1.out", steps=8, repeats=[[Epoch(s) for s in (8.2, 4.9, 5.6, 5.5, 4.4, 4.0)]])  # the last 2: 4.2
+SPREAD = Run("w1.out", steps=8, repeats=[[Epoch(s) for s in (13.0, 7.032, 7.2, 6.856, 7.648, 7.28, 6.816)]])
 EVEN = Run("w1.out", repeats=[[Epoch(5.6), Epoch(5.1), Epoch(5.0), Epoch(5.2)]])  # a first epoch like the others
 ROWS = [
     {
@@ -69,6 +70,14 @@ def line(axis, workers, values):
     axis.plot(workers, values)
 
 
+def together(x="number of workers", y=UNITS, over_all=""):
+    """Answer to T6: the labels x and over_all belong to the whole figure."""
+    result, rows = drawn(line, y, "")
+    result.supxlabel(x)
+    result.supylabel(over_all)
+    return result, rows
+
+
 def named_bars(axis, workers, values):
     axis.bar(range(3), values)
     axis.set_xticks(range(3), [f"{each} GPUs" for each in workers])
@@ -111,7 +120,10 @@ ANSWERS = {
         secret=r"0\.04\b|devices=workers",
     ),
     "05.4": dict(
-        right=[(5.1, RUN), (5, RUN), (15.3 / 3, RUN), (4.88, STEPPED), (4.9, STEPPED), (25 / 5, STEPPED)],
+        right=[
+            *((5.1, RUN), (5, RUN), (15.3 / 3, RUN), (4.88, STEPPED), (4.9, STEPPED), (25 / 5, STEPPED)),
+            *((7, SPREAD), (7.1, SPREAD), (7.14, SPREAD), (43 / 6, SPREAD)),  # rounded; of the whole seconds
+        ],
         wrong=[
             (23.5 / 4, RUN),
             (8.2, RUN),
@@ -122,9 +134,13 @@ ANSWERS = {
             (0.61, STEPPED),
             (4880, STEPPED),
             (610, STEPPED),
+            (8 * 0.852, SPREAD),
+            (6.8, SPREAD),
+            (7.032, SPREAD),
+            ((7.28 + 6.816) / 2, SPREAD),
         ],
         secret=r"\b5\.1",
-        same=[(0, 4)],
+        same=[(0, 4), (9, 10), (9, 11), (10, 11), (5, 12)],
     ),
     "05.5": dict(
         right=[
@@ -222,6 +238,8 @@ ANSWERS = {
             ("1.8", STEPS),
             (1.81, BY_HAND),  # printed: 0.561 and 0.619
             (1.8126, BY_HAND),
+            (2 * 0.8 / 0.79, NOISY_STEPS),  # noise, but the formula is right
+            (2.03, NOISY_STEPS),
         ],
         wrong=[
             (0.8 / 0.88, STEPS),
@@ -234,7 +252,7 @@ ANSWERS = {
             (0.8 / 0.79, NOISY_STEPS),
         ],
         secret=r"1\.8",
-        same=[(3, 6), (0, 7)],  # the exchange; the efficiency, also where the numbers are too noisy
+        same=[(3, 6), (0, 7)],  # the exchange; the efficiency, also where the numbers are noisy
     ),
     "05.12": dict(right=[(12, 6, ROWS)], wrong=[(12, 12, ROWS), (6, 12, ROWS), (768, 384, ROWS)], secret=r"\b(12|6)\b"),
     "T6": dict(
@@ -251,6 +269,9 @@ ANSWERS = {
             drawn(line, ("epoch time (s)", "throughput (images/s)", "speedup T(1)/T(p)")),
             drawn(line, ("epoch_seconds (s)", "$r$ (images/s)", "$T_1/T_p$: speedup")),
             drawn(line, ("time per epoch / s", "training speed (img/s)", "S(p)"), "number of devices"),
+            drawn(line, ("s per epoch (12 steps)", *UNITS[1:])),
+            drawn(line, ("time (s)", *UNITS[1:])),
+            together(),
         ],
         wrong=[
             (figure(panels=2), ROWS),
@@ -269,8 +290,12 @@ ANSWERS = {
             drawn(line, workers=range(3)),
             drawn(lambda axis, x, y: axis.bar(range(3), y)),
             (figure(), changed(ROWS, 1, kind="recorded")),
+            *(drawn(line, (label, *UNITS[1:])) for label in ("epochs per second", "epochs/s", "seconds per step")),
+            *(drawn(line, (label, *UNITS[1:])) for label in ("s/step", "seconds per image")),
+            together(x="run"),
+            together(y=["", "", ""], over_all=UNITS[0]),
         ],
         secret=None,
-        same=[(13, 14)],
+        same=[(12, 21), (13, 14)],
     ),
 }

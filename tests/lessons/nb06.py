@@ -25,6 +25,14 @@ RECORD, UNSHARDED = (
 ODD, EVEN = list(range(1, 101, 2)), list(range(2, 101, 2))
 
 
+def own_images(batch):
+    """Answer to 06.21: each rank keeps its share of the images, and makes an order of its own of them."""
+    part = "[hvd.rank() :: hvd.size()]"
+    own = f"data.Dataset(dataset.name, dataset.images{part}, dataset.labels{part}, dataset.classes)"
+    order = f"data.order(own, {batch}, seed=args.seed)"
+    return script((MINE, f"own = {own}\nmine = {order}"), (BATCHES, f"train = data.batches(own, mine, {batch})"))
+
+
 def mine(line):
     return script((MINE, line))
 
@@ -184,6 +192,8 @@ ANSWERS = {
             (lambda n, rank, size: numbers(n).shuffle(10, seed=1).shard(size, rank),),
             (lambda n, rank, size: numbers(n).shard(size, rank).shuffle(10),),
             (lambda n, rank, size: numbers(n).shuffle(n // 3, seed=1).shard(size, rank),),
+            (lambda n, rank, size: numbers(n).shuffle(256, seed=0).shard(size, rank),),
+            (lambda n, rank, size: numbers(n).take(1000).shuffle(n, seed=0).shard(size, rank),),
             (lambda n, rank, size: numbers(n).shuffle(n, seed=1).shard(size, rank).repeat(),),
             (lambda n, rank, size: numbers(n).skip(rank * (n // size)).take(n // size).shuffle(n, seed=3),),
             (lambda n, rank, size: numbers(n).shuffle(n, seed=42).take(n // size * size).shard(size, rank),),
@@ -250,9 +260,10 @@ ANSWERS = {
             (28, 28, RECORD, UNSHARDED),
             (3584, 1792, RECORD, UNSHARDED),
             (64, 128, RECORD, UNSHARDED),
+            (1792, 1792, RECORD, UNSHARDED),
         ],
         secret=r"\b1792\b|\b3584\b|twice",
-        same=[(0, 1)],
+        same=[(0, 4)],  # as many on 2 ranks
     ),
     "06.21": dict(
         right=[
@@ -273,6 +284,8 @@ ANSWERS = {
             mine("mine = numbers.shard(hvd.size(), 0)"),
             mine("mine = numbers.shard(4, hvd.rank())"),
             mine("mine = numbers.shard(hvd.local_size(), hvd.local_rank())"),
+            mine("mine = numbers.shard(hvd.size(), hvd.local_rank())"),
+            own_images("args.batch_size // hvd.size()"),
             mine("mine = numbers.shard(hvd.rank(), hvd.size())"),
             mine("mine = numbers.take(48 // hvd.size())"),
             script(("seed=args.seed)\n", "seed=args.seed + hvd.rank())\n")),
