@@ -126,6 +126,7 @@ def test_what_runs_computes_and_what_is_stopped_is_stopped(started):
     job = started("print('there', flush=True)\nwhile True:\n    sum(range(1000))\n")
     (rank,) = standing.ranks(job.stem)
     assert rank["state"] == "running" and "Rank 0 computes" in standstill.verdict([rank])[0]
+    assert "Rank 2 has said nothing" in standstill.verdict([rank | {"size": 3}, rank | {"rank": 1, "size": 3}])[-1]
     os.kill(rank["pid"], signal.SIGSTOP)
     assert "Rank 0 is stopped" in standstill.verdict(standing.ranks(job.stem))[0]
     os.kill(rank["pid"], signal.SIGCONT)

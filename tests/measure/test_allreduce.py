@@ -1,6 +1,7 @@
 """The all-reduce benchmark: fits known links, runs on real ranks, refuses what it cannot measure."""
 
 import json
+import sys
 from itertools import product
 
 import numpy as np
@@ -86,6 +87,25 @@ def test_the_cost_model_takes_the_result(measured):
     found = scaling_fit(rows, lambda *_: net, measured[0])
     assert found.links["bandwidth_inside"].value == measured[0]["bandwidth"]["value"]
     assert isinstance(found.links["latency_inside"], Parameter) and found.workers == 2
+
+
+def test_a_rank_sends_as_many_bytes_as_the_table_says(monkeypatch, tmp_path):
+    import types
+
+    sent = {}
+
+    def allreduce_of_two(tensor, op=None, name=None, ignore_name_scope=False):
+        sent[name] = 4 * int(np.prod(tensor.shape))
+        return 2 * tensor
+
+    rank = {"init": lambda: None, "Sum": "sum", "allreduce": allreduce_of_two, "size": lambda: 2, "rank": lambda: 0}
+    rank |= {"local_rank": lambda: 0, "local_size": lambda: 2}
+    monkeypatch.setitem(sys.modules, "horovod", types.ModuleType("horovod"))
+    monkeypatch.setitem(sys.modules, "horovod.tensorflow", types.SimpleNamespace(**rank))
+    monkeypatch.setattr(sys.modules["horovod"], "tensorflow", sys.modules["horovod.tensorflow"], raising=False)
+    monkeypatch.setattr(allreduce.devices, "pin", lambda *_: None)
+    allreduce._rank(tmp_path / "times.json", 1, 0, 1024, 4096, 2**20)
+    assert {name: n for name, n in sent.items() if name != "together"} == {f"bytes_{n}": n for n in (1024, 4096, 2**20)}
 
 
 def test_wrong_use():

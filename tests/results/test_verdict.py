@@ -49,6 +49,15 @@ def study(small=(8.0, 4.4), large=(13.0, 7.6), noise=(0.99, 1.0, 1.01), images=5
     ]
 
 
+def test_images_that_are_left_over_on_some_numbers_of_workers_make_no_difference():
+    """Of 500 images, 1 worker trains on 448 and 2 on 384: per image, both networks scale alike."""
+    noise = (0.99, 1.0, 1.01)
+    runs = [run(name, 1, [of * n for n in noise], images=448) for name, of in (("A", 4.48), ("B", 8.96))]
+    runs += [run(name, 2, [of for _ in noise], images=384) for name, of in (("A", 1.92), ("B", 3.84))]
+    found = verdict.compare(runs, "A", "B")
+    assert found.ratio == pytest.approx(1) and found.answer != verdict.YES
+
+
 def apart(runs):
     """The same runs, as if they had been measured one after the other."""
     for one in runs:
