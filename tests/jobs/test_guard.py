@@ -182,3 +182,14 @@ def test_the_signal_that_ends_the_command_is_told():
         done = subprocess.run([*local.GUARD, "bash", "-c", f"kill -{int(sign)} $$"], capture_output=True)
         assert done.returncode == -sign
     assert subprocess.run([*local.GUARD, "/nonexistent"], capture_output=True).returncode == 127
+
+
+def test_what_is_told_to_end_has_time_to_save(tmp_path):
+    """A second, as a training takes that writes its weights when SLURM or a student ends it."""
+    save = f"sleep 1; echo saved > {tmp_path}/saved; exit 0"
+    script = f"trap '{save}' TERM; echo started > {tmp_path}/started; while :; do sleep 0.1; done"
+    with subprocess.Popen([*local.GUARD, "bash", "-c", script], start_new_session=True) as process:
+        assert until(lambda: (tmp_path / "started").exists())
+        process.terminate()
+        process.wait(30)
+    assert (tmp_path / "saved").exists()
