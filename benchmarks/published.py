@@ -255,6 +255,7 @@ def repeat_spread():
     """(standard deviation of the logarithm of a repeat's mean step, degrees of freedom), pooled over the kit's
     recorded runs with several repeats, or rounds."""
     folders = sorted(path for path in recorded.HERE.iterdir() if path.is_dir() and any(path.glob("*.json")))
+    folders.remove(recorded.HERE / "h200")  # it holds no run records
     logs = [[math.log(s) for s in o.seconds] for o in observations_of(folders)[0] if len(o.seconds) > 1]
     free = sum(len(each) - 1 for each in logs)
     return math.sqrt(sum((len(each) - 1) * variance(each) for each in logs) / free), free

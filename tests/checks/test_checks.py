@@ -439,10 +439,11 @@ def test_an_outcome_without_a_prediction_is_shown_and_asks_for_none_later(capsys
     assert items()["01.10"].get("outcome") is None
 
 
-def test_after_the_outcome_a_prediction_stays_what_it_was(capsys):
+@pytest.mark.parametrize("came", [8, 0])
+def test_after_the_outcome_a_prediction_stays_what_it_was(came, capsys):
     checks.predict("01.10", 3)
     checks.predict("01.10", 4)  # before it, you may think again
-    checks.outcome("01.10", 8)
+    checks.outcome("01.10", came)
     capsys.readouterr()
     checks.predict("01.10", 8)
     assert "How many?: 4 stays, since you have already seen the outcome." in capsys.readouterr().out

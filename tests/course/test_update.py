@@ -227,6 +227,7 @@ def test_an_older_release_only_on_demand(root, newer, tmp_path):
     assert tree(root) == before
     update_course(root, older, older=True)
     assert cells(root / NOTEBOOK)["labs-01-1"].startswith("speedup = 2") and (root / "labs/gone.py").exists()
+    update_course(root, write(tmp_path / "next", CONTENTS, "1.9", "2026-06-01T00:00:00Z"))
     newest = write(tmp_path / "newest", CONTENTS, "1.10", "2025-01-01T00:00:00Z")
     assert "to 1.10" in update_course(root, newest)[0]
 

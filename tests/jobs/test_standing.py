@@ -9,6 +9,7 @@ import sys
 import sysconfig
 import textwrap
 
+import psutil
 import pytest
 from tree import ROOT
 from waiting import until
@@ -257,3 +258,10 @@ def test_a_rank_inside_of_tensorflow_says_so():
     look = [[f"{SITE}/tensorflow/python/eager/execute.py", 53, "quick_execute"], ["/x/job.py", 5, "fit"]]
     told = standstill.screen("some", [rank(0, looks=[look] * 3, cores=1.0)])
     assert "Rank 0 computes" in told and "inside of one is rank 0" in told
+
+
+def test_a_process_is_known_by_its_number_and_by_when_it_began():
+    own = psutil.Process()
+    seconds = stacks.began(own.pid) / os.sysconf("SC_CLK_TCK")
+    assert seconds == pytest.approx(own.create_time() - psutil.boot_time(), abs=1.5)
+    assert stacks.began(2**22 + 1) is None

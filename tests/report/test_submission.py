@@ -94,6 +94,15 @@ def test_the_manifest_names_every_file_with_its_hash(private, tmp_path):
     assert "sha256_before_cleaning" not in manifest["notebooks/01_basic_concepts.ipynb"]
 
 
+def test_the_evidence_of_a_search_goes_along(private, tmp_path):
+    """The line that says that memory ran out stands in its .err file."""
+    for ending, text in {".maxbatch.json": "{}", ".out": "Trial batch 2: starts\n", ".err": "OOM when\n"}.items():
+        files.write(private / f"notebooks/runs/maxbatch_ResNet50V2_32{ending}", text)
+    contents = opened(report.make(tmp_path / "out", start=private).zip)
+    assert contents["notebooks/runs/maxbatch_ResNet50V2_32.err"] == b"OOM when\n"
+    assert {f"notebooks/runs/maxbatch_ResNet50V2_32{end}" for end in (".out", ".maxbatch.json")} <= set(contents)
+
+
 def test_it_holds_all_that_the_report_rests_on(private, tmp_path):
     made = report.make(tmp_path / "out", start=private)
     names = set(opened(made.zip))

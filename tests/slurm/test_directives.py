@@ -64,6 +64,8 @@ RESOURCES = [
     ),
     ("-n8 --ntasks-per-node=4", {"nodes": None, "tasks": 8, "tasks_per_node": 4}),
     ("-N2 --gpus=8", {"gpus_per_node": 4, "tasks": 2}),
+    ("-N2 --gpus=3", {"gpus_per_node": 2}),  # one of the nodes has both
+    ("-N2 --gpus=1", {"gpus_per_node": 1}),
     ("-N2 -n8 --gpus-per-task=1", {"gpus_per_node": 4}),
     ("-N2 --gpus-per-node=4 --ntasks-per-gpu=1", {"tasks": 8, "tasks_per_node": 4}),
     ("--gres=gpu:v100:3,tmp:5", {"gpus_per_node": 3, "cpus_per_node": 1}),
