@@ -14,7 +14,7 @@ def _axis(axis):
     from matplotlib.category import StrCategoryFormatter
     from matplotlib.ticker import FixedFormatter, FuncFormatter
 
-    legend = axis.get_legend()
+    labels = (axis.get_xlabel() or axis.figure.get_supxlabel(), axis.get_ylabel() or axis.figure.get_supylabel())
     formatted = isinstance(axis.xaxis.get_major_formatter(), FixedFormatter | FuncFormatter | StrCategoryFormatter)
     bars = [each for each in axis.containers if hasattr(each, "patches") and len(each)][:MOST]
     clouds = [each for each in axis.collections[:MOST] if len(each.get_offsets())]
@@ -26,12 +26,12 @@ def _axis(axis):
         return [*map(_numbers, (middles, heights, widths)), str(each.get_label())]
 
     return {
-        "labels": [str(axis.get_xlabel())[:MOST], str(axis.get_ylabel())[:MOST]],
+        "labels": [str(label)[:MOST] for label in labels],
         "lines": [[*map(_numbers, each.get_data()), str(each.get_label())] for each in axis.get_lines()[:MOST]],
         "clouds": [[*map(_numbers, zip(*each.get_offsets(), strict=True)), str(each.get_label())] for each in clouds],
         "bars": list(map(of_bars, bars)),
         "ticks": [[float(place), text.get_text()] for place, text in ticks][:MOST],
-        "legend": [text.get_text() for text in legend.texts][:MOST] if legend else None,
+        "legend": [text.get_text() for text in legend.texts][:MOST] if (legend := axis.get_legend()) else None,
     }
 
 
