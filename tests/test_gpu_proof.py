@@ -127,6 +127,8 @@ def test_the_page_says_that_no_gpu_was_there_and_what_is_kept():
     training = {"epochs": [{"seconds": 3.0}, {"seconds": 1.0}], "images_per_second": 1000.5, "step_seconds": 0.25}
     cases = {"A": {"state": "done", "seconds": 4.0, "result": training}}
     cases["B"] = {"state": "interrupted", "reason": "the machine | ended", "kept": training}
+    ratio = {"of": "A / B", "ratio": 1.5, "interval": [1.4, 1.6]}
+    cases["C"] = {"state": "done", "result": {"trials": {"8": 0.0025, "16": 0.004}, "ratios": [ratio]}}
     predicted = {"A": {"state": "done", "result": {"step_seconds": 0.5, "interval": [0.2, 0.9]}}}
     parts = {"predict": {"about": "before", "cases": predicted}, "steps": {"about": "steps", "cases": cases}}
     records = {"preset": "test", "engine": "jax", "parts": parts, "calls": [{"started": "now", "seconds": 60.0}]}
@@ -135,3 +137,4 @@ def test_the_page_says_that_no_gpu_was_there_and_what_is_kept():
     assert "interval 0.2 to 0.9; measured then: 0.25" in text
     assert "| A | done | 4.0 | 2 epochs, the first 3 s, images per second 1000" in text
     assert "the machine / ended; kept: 2 epochs" in text
+    assert "batch 8: 2.5 ms, batch 16: 4 ms" in text and "A / B 1.5 (1.4 to 1.6)" in text

@@ -177,7 +177,8 @@ def maxbatch(sizes, case, model):
             runs=case.runs,
             show=False,
         )
-        return {key: found[key] for key in ("device", "memory", "largest", "fails", "trials", "evidence")}
+        told = {key: found[key] for key in ("device", "memory", "largest", "fails", "evidence")}
+        return told | {"trials": {trial["batch"]: trial["seconds"] for trial in found["trials"] if trial["fits"]}}
     from labs.results import failures
 
     # As `labs maxbatch` does: in a process of its own, which may not survive it.
