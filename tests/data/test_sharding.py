@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from legends import hidden
 
 from labs.author.regions import blank
 from labs.data import shares as sharding
@@ -161,6 +162,7 @@ def test_unseen_and_epoch_times_name_their_numbers():
 
     figure = pictures.unseen({2: [0.24, 0.26], 4: [0.31]})
     assert "0.250 for 2, 0.310 for 4" in figure.alt and "workers K" in figure.axes[0].get_xlabel()
+    assert hidden(figure) == []
 
     def record(workers, *seconds):
         epochs = [RecordedEpoch(epoch=k, seconds=s) for k, s in enumerate(seconds)]
@@ -171,6 +173,7 @@ def test_unseen_and_epoch_times_name_their_numbers():
     assert "Seconds per epoch of one: 3.00 on 1, 3.00 on 2." in figure.alt and "two: 3.00 on 1, 1.50" in figure.alt
     ideal = next(line for line in figure.axes[0].lines if line.get_label().startswith("ideal"))
     assert list(ideal.get_ydata()) == [3, 1.5] and "seconds" in figure.axes[0].get_ylabel()
+    assert hidden(figure) == []
 
 
 def test_repaired_script_is_given_as_the_colleagues():

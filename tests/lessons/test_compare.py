@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from legends import hidden
 
 from labs.lessons import compare
 
@@ -91,3 +92,4 @@ def test_losses_are_drawn_over_epochs_and_over_updates(tmp_path):
     assert [list(line.get_ydata()) for line in updates.get_lines()] == [[2.0, 1.0], [2.5, 1.5, 0.5]]  # first repeat
     assert [text.get_text() for text in updates.get_legend().get_texts()] == ["one", "four"]
     assert "one: 2.0000, 1.0000." in figure.alt and figure.get_supxlabel() == "measured"
+    assert hidden(figure) == []

@@ -4,9 +4,12 @@ import json
 import os
 import subprocess
 import sys
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
+from legends import hidden
 
 from labs import recorded
 from labs.lessons.nb10 import limited, pictures, recompute
@@ -66,6 +69,17 @@ def test_picture_of_a_trace_says_its_numbers_and_tells_no_phase_in_the_quiz(trac
     assert figure.get_supxlabel() == "recorded" and png(figure).startswith(b"\x89PNG")
     shown = [axis for axis in figure.axes if axis.axison]
     assert all(axis.get_xlabel() == "seconds" and axis.get_ylabel() for axis in shown)
+    assert hidden(figure) == []
+    for line in shown[3].lines:  # images so far: a sample holds few batches, so their rate would jump
+        assert (np.diff(line.get_ydata()) >= 0).all()
+
+
+def test_the_legend_of_a_trace_names_phases_that_occur_only(traces):
+    (rank,) = traces["D"]
+    figure = show_watched.figure([rank])
+    named = {text.get_text() for legend in figure.legends for text in legend.texts}
+    occurs = {phase for phase, share in rank.shares().items() if share >= show_watched.SEEN}
+    assert named == occurs and "exchange" not in named, "a single rank exchanges nothing"
 
 
 def test_recorded_ladder_is_faster_at_equal_accuracy():
@@ -75,6 +89,14 @@ def test_recorded_ladder_is_faster_at_equal_accuracy():
     assert all(run.epochs[-1].metrics["val_accuracy"] > 0.8 for run in runs)
 
 
+def labels_apart(figure):
+    """Whether no two of its labels lie over each other, as it is drawn."""
+    png(figure)
+    texts = [text for axis in figure.axes for text in (*axis.get_yticklabels(), *axis.texts) if text.get_text()]
+    places = [text.get_window_extent() for text in texts if text.get_visible()]
+    return len(places) > 3 and not any(one.overlaps(other) for one, other in combinations(places, 2))
+
+
 def test_ladder_and_waits_say_their_intervals():
     rungs = {"as given": (intervals.Estimate(1.02, (0.98, 1.06)), 105.0, 0.9)}
     figure = pictures.ladder(rungs | {"fed": (intervals.Estimate(2.9, (2.7, 3.12)), 305.0, 0.91)})
@@ -82,6 +104,12 @@ def test_ladder_and_waits_say_their_intervals():
         "fed: 2.90 times as fast as given (2.70 to 3.12), 305 images/s in these minutes, accuracy 0.910" in figure.alt
     )
     assert figure.axes[0].get_xlabel().endswith("within rounds") and figure.get_supxlabel() == "measured"
+    figure = pictures.ladder(rungs | {"fed": (intervals.Estimate(2.9, (0.3, 40.0)), 305.0, 0.91)})
+    longest = max(bar.get_width() for bar in figure.axes[0].patches)
+    low, high = figure.axes[1].get_xlim()
+    assert figure.axes[0].get_xlim()[1] < 1.5 * longest, "a long whisker leaves the bars their size"
+    assert 0.8 < low < 0.9 and 0.91 < high < 1, "accuracies that differ little lie apart"
+    assert labels_apart(figure)
     figure = pictures.ladder(rungs | {"fed": (intervals.Estimate(2.9), 305.0, 0.91)})
     assert "not in turns" in figure.get_supxlabel() and png(figure).startswith(b"\x89PNG")
     figure = pictures.waits({"starving": [(0.03, 0.01), (0.032, 0.01)], "fed": [(0.0, 0.01), (0.0, 0.011)]})

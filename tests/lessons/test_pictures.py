@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from legends import hidden
 from matplotlib.colors import to_hex
 from tree import ROOT
 
@@ -97,6 +98,13 @@ def test_picture_has_units_a_stamp_and_its_numbers_in_words(name):
     assert png(figure).startswith(b"\x89PNG")
     last = [axis for axis in figure.axes if axis.axison][-1:]
     assert all(axis.get_xlabel() for axis in last) and any(axis.get_title() or axis.texts for axis in figure.axes)
+    assert hidden(figure) == [], "a legend lies over it"
+
+
+@pytest.mark.parametrize(("megabytes", "gigabytes_per_second"), [(0.004, 100.0), (400.0, 1.0)])
+def test_at_the_ends_of_its_controls_a_legend_hides_nothing(megabytes, gigabytes_per_second):
+    for servers, microseconds in ((2, 1.0), (256, 100.0)):
+        assert hidden(RING.costs(megabytes, gigabytes_per_second, microseconds, servers)) == []
 
 
 def test_each_picture_of_a_notebook_is_drawn_by_a_test():
@@ -338,6 +346,19 @@ def test_one_step_adds_up_as_it_is_shown():
     assert (starts == starts[0]).all() and np.allclose(ends, starts - 0.1 * sums, atol=0.0051)
 
 
+def test_the_all_reduce_is_one_box_with_an_arrow_in_and_out_for_each_replica():
+    """Arrows from each replica to each other one would show an all-to-all."""
+    (axis,) = THREE.step().axes
+    (box,) = axis.patches
+    arrows = [(text.xyann, text.xy) for text in axis.texts if getattr(text, "arrow_patch", None)]
+    assert all(begin[1] == end[1] for begin, end in arrows), "no arrow leads to another replica"
+    left, right = box.get_x(), box.get_x() + box.get_width()
+    for row in range(4):
+        mine = [(begin[0], end[0]) for begin, end in arrows if begin[1] == row]
+        into, out = (one for one in mine if left - 0.2 < sum(one) / 2 < right + 0.2)
+        assert into[1] < left and out[0] > right
+
+
 def test_barrier_curve_is_the_simulators():
     curve = TWO.barrier(16, 0.3).axes[1].lines[0]
     times = stragglers.draws(16, 200, spread=0.3)
@@ -442,6 +463,15 @@ def test_breakdown_draws_every_part_with_its_interval_also_below_0():
     assert [bar.get_width() for bar in drawn.axes[1].patches] == pytest.approx([widths[k] for k in (1, 2, 3, 5, 6, 7)])
     assert "exchange and waiting 100 ms [100, 100]" in drawn.alt and "input -18.3 ms [" in drawn.alt
     assert drawn.get_supxlabel().startswith("measured") and png(drawn)[:4] == b"\x89PNG"
+
+
+def test_a_long_whisker_leaves_the_bars_their_size():
+    results = measured()
+    results["seconds"]["64"]["exchange"] = [[0.5], [1.4]]  # a part of 0.087 s, known to seconds
+    small = TWELVE.breakdown([results]).axes[1]
+    longest = max(abs(bar.get_width()) for bar in small.patches)
+    low, high = small.get_xlim()
+    assert high - low <= 4.01 * longest
 
 
 def test_the_parts_sum_beside_a_whole_step_leaves_a_residual():
@@ -597,6 +627,7 @@ def test_the_picture_says_what_it_draws():
     first = TWELVE.first_below("ResNet50V2", batch=128, bandwidth=10)
     assert f"ResNet50V2: below 0.8 from {first}" in figure.alt and "Predicted" in figure.alt
     assert f"(about {TWELVE.fits('ResNet152V2')} images fit)" in figure.alt
+    assert "1 pass per update" in figure.alt and "2 passes per" in TWELVE.scaling("ResNet50V2", accumulation=2).alt
     lines = {len(line.get_xdata()): line for line in figure.axes[0].get_lines()}
     assert list(lines[13].get_ydata()) == list(TWELVE.efficiencies("ResNet152V2", batch=128, bandwidth=10).values())
     assert lines[13].get_linestyle() == ":"  # batch 128 of ResNet152V2 does not fit

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
+from legends import hidden
 
 from labs import recorded
 from labs.lessons import timeline, timelines
@@ -263,3 +264,4 @@ def test_the_picture_of_many_tensors_has_curves_and_lanes(arrivals, names):
     assert above.get_ylabel() == "MB of gradients" and "milliseconds" in below.get_xlabel()
     assert len(below.patches) == 2 * 12  # a copy and an all-reduce for each message
     assert figure.get_supxlabel() == "recorded" and "60 tensors, 0.24 MB, messages: 12" in figure.alt
+    assert hidden(figure) == []

@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+from legends import hidden
 from matplotlib.image import imread
 
 from labs.results import metrics
@@ -146,6 +147,20 @@ def test_missing_intervals_and_values():
     assert name == "ResNet50V2, mirrored, ? workers (measured)"
 
 
+@pytest.mark.parametrize("name", FIGURES)
+def test_no_legend_lies_over_what_is_drawn(name):
+    assert hidden(FIGURES[name]()) == []
+
+
+def test_a_curve_point_or_bar_below_a_legend_is_seen():
+    curves = FIGURES["curves"]()
+    curves.axes[0].legend(loc="center")
+    assert hidden(curves) == [("two", "b")]  # between its two points
+    bars = FIGURES["memory"]()
+    bars.axes[0].legend(loc="lower right")
+    assert len(hidden(bars)) > 1
+
+
 @pytest.mark.parametrize("runs", [1, 2, 4])
 def test_the_legend_of_the_learning_covers_no_point(runs):
     figure = plots.learning([row(n) for n in range(1, runs + 1)])
@@ -219,6 +234,10 @@ def test_rounds_show_the_epochs_of_both_and_the_ratio_within_each():
     low, high = (metrics.speedup(two, one).interval[k] for k in (0, 1))
     assert f"from {low:.3g} to {high:.3g}" in figure.alt and "4, 8, 6" in figure.alt
     assert {text.get_text() for text in gain.get_legend().texts} >= {"its 95 % interval", "ideal"}
+    assert hidden(figure) == []
+    ideal = gain.lines[-1].get_ydata()[0]
+    outside = gain.get_legend().get_window_extent().x0 >= gain.get_window_extent().x1
+    assert ideal == 2 < gain.get_ylim()[1] and outside, "the ideal line crosses the whole axis"
 
 
 def test_a_round_that_is_left_out_is_drawn_otherwise():
@@ -263,6 +282,7 @@ def test_steps_show_time_distribution_and_what_waiting_would_make_of_one_worker(
     assert figure.get_supxlabel() == "measured: the dashed curve is computed from the steps of 1 worker"
     assert "M, 1 worker: first step 9 s; of 6 steady steps half take 1.15 s or less" in figure.alt
     assert [line.get_linestyle() for line in shares.get_lines()] == ["-", "-", "--"]
+    assert hidden(figure) == []
 
 
 def test_steps_of_runs_that_may_not_be_divided_have_no_dashed_curve():

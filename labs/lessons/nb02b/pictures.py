@@ -68,14 +68,14 @@ def costs(megabytes=94.0, gigabytes_per_second=10.0, microseconds=10.0, servers=
         f"{servers} servers": [reduce.server_seconds(k, size, latency, bandwidth, servers) for k in counts],
         "ring": [reduce.ring_seconds(k, size, latency, bandwidth) for k in counts],
     }
-    figure, (axis,) = canvas(width=6.4, height=3.6, left=1.0)
+    figure, (axis,) = canvas(width=7.4, height=3.6, left=1.0, right=1.4)
     for (name, values), colour, marker in zip(lines.items(), COLOURS, MARKERS, strict=False):
         axis.plot(counts, values, color=colour, marker=marker, label=name)
     ticks = ("10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s")
     logarithmic(axis, counts, {10.0**power: tick for power, tick in enumerate(ticks, -5)})
     axis.set(xlabel="workers", ylabel="time of one exchange", ylim=(1e-5, 60))
     axis.set_title(f"{megabytes:g} MB, {gigabytes_per_second:g} GB/s, {microseconds:g} µs per message")
-    axis.legend(fontsize=9, loc="upper left")
+    axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     ends = "; ".join(f"{name} {1000 * values[-1]:.3g} ms" for name, values in lines.items())
     link = f"{gigabytes_per_second:g} GB/s and {microseconds:g} microseconds a message"
     what = f"Time to exchange {megabytes:g} MB over the number of workers, {link}."

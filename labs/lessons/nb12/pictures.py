@@ -169,7 +169,7 @@ def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision
     )
     about = (
         f"Batch {batch} per V100, {bandwidth} Gbit/s and {latency} us between nodes, {precision}, fusion "
-        f"{f'{fusion} MiB' if fusion else 'off'}, {accumulation} pass(es) per update. "
+        f"{f'{fusion} MiB' if fusion else 'off'}, {accumulation} pass{'es' * (accumulation != 1)} per update. "
     )
     return done(figure, "Predicted efficiency over workers. " + about + " ".join(sentences), "predicted")
 
