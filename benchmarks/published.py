@@ -132,7 +132,7 @@ def choose(given, machine=True):
     apart = [row for row in given if row.process == "node"]
     given = [row for row in given if row.process == "worker"]
     if len({row.source for row in given}) < 2 or len(given) < 3:
-        raise CostError(f"{len(given)} row(s) choose nothing: give 3 rows or more, of 2 sources or more.")
+        raise CostError("These rows are too few to choose from: give 3 or more, of 2 sources or more.")
     squares = np.array([_errors(row, machine) for row in given]) ** 2  # row, overlap, spread
     means = squares.mean(axis=0)
     best = np.unravel_index(means.argmin(), means.shape)

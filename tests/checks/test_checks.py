@@ -492,6 +492,16 @@ def test_an_exception_names_the_students_line(tmp_path):
     )
 
 
+def test_a_long_line_is_cut_between_two_words(tmp_path):
+    cell = tmp_path / "cell.py"
+    cell.write_text(f"def fails(n):\n    return {' + '.join(['number'] * 20)}\n")
+    space = {}
+    exec(compile(cell.read_text(), str(cell), "exec"), space)
+    judging.JUDGES["01.1"] = calling(1)
+    said = checks.judge("01.1", space["fails"])[1]
+    assert re.match(r"Line 2: `return (number \+ )+number (\+ )?\.\.\.`: NameError", said) and len(said) < 160, said
+
+
 def test_a_stop_iteration_is_the_students():
     judging.JUDGES["01.1"] = calling()
     assert "StopIteration" in checks.judge("01.1", lambda: next(iter([])))[1]

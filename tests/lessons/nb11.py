@@ -57,6 +57,7 @@ ANSWERS = {
             ({line: FAULTS[line] for line in (2, 3)},),
             (FAULTS | {1: "b"},),
             (dict.fromkeys(FAULTS, "a"),),
+            (FAULTS | {13: "g"},),  # a single wrong letter
         ],
         secret=None,
     ),

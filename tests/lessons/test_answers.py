@@ -30,6 +30,7 @@ from labs.lessons import connected
 ROOT = Path(__file__).parents[2]
 NAMES = list(tasks.lessons())
 each_lesson = pytest.mark.parametrize("name", NAMES)
+MISSPELT = re.compile(r"\b1 [a-z]+s (are|have|were)\b|\ba [AEIO][a-z]+[A-Z]|\w\(e?s\)|\b[01] (plots|letters|samples)\b")
 
 
 def rows(name):
@@ -168,6 +169,9 @@ def not_tried(state, text):
 
 @each_lesson
 def test_right_answers_are_accepted_and_wrong_ones_get_a_hint_of_their_own(name, judge):
+    source = ast.parse((ROOT / "solutions" / f"{tasks.lessons()[name].notebook}.py").read_text())
+    names = [each for node in ast.walk(source) if isinstance(node, ast.Import | ast.ImportFrom) for each in node.names]
+    imported = {each.asname or each.name for each in names}
     for id, row in rows(name).items():
         assert checks.judge(id, ...)[0] == "open", f"{id}: a blank"
         for number, answer in enumerate(row["right"]):
@@ -190,6 +194,9 @@ def test_right_answers_are_accepted_and_wrong_ones_get_a_hint_of_their_own(name,
             own = re.sub(r"(As rank \d of \d, )?\b[Ll]ine \d+: `.*`", "", hint)  # without the student's own line
             told = [word for word in re.findall(row["secret"], own) if word not in given] if row["secret"] else []
             assert not told, said + f"the hint {hint!r} tells {told}"
+            assert not MISSPELT.search(own), said + f"a plural of one, a wrong article or `(s)`: {hint}"
+            modules = imported.intersection(re.findall(r"`(\w+)\[", hint))
+            assert not modules, said + f"the notebook imports {modules}, and no element of it is meant: {hint}"
             hints.append(hint)
         alike = {frozenset(pair) for pair in row.get("same", ())}
         for one, other in combinations(range(len(hints)), 2):
