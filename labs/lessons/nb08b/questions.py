@@ -1,5 +1,6 @@
 """Judges of 08b_both_networks_together."""
 
+import itertools
 import math
 from functools import partial
 from statistics import fmean, variance
@@ -114,7 +115,17 @@ def contrast(function):
     )
 
 
-@judges("08.17")
+def _other_interval(_, draw):
+    """[low, high, matters] with each end on any side of where the answer changes: an interval drawn at will is seldom
+    close to it."""
+    matters = draw.choice((0.05, 0.1, 0.2, 0.4))
+    lows = 1 - 2 * matters, 1 - matters, 1 / (1 + matters), 1.0, 1 + matters
+    highs = 1 - matters, 1.0, 1 + matters, 1 + 2 * matters
+    low, high = (draw.uniform(*draw.choice([*itertools.pairwise(ends)])) for ends in (lows, highs))
+    return [min(low, high), max(low, high), matters]
+
+
+@judges("08.17", varied=_other_interval)
 def answer(function):
     cases = {
         (1.01, 1.20, 0.05): "yes",
