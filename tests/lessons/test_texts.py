@@ -89,6 +89,25 @@ def test_a_cell_that_fills_a_list_begins_it(file):
         assert names <= begun, f"{sorted(names - begun)} is filled here and begun in another cell"
 
 
+@pytest.mark.parametrize("name", ["09_why_scaling_fails", "09b_large_batches_and_late_workers"])
+def test_no_setting_of_a_measurement_is_given_in_two_cells(name):
+    """Cells may run in another order: then a run would take the steps of another, and its outcome would be wrong."""
+    given = []
+    for cell in re.split(r"(?m)^# %%.*\n", (ROOT / f"solutions/{name}.py").read_text(encoding="utf-8")):
+        targets = {n.id for n in ast.walk(ast.parse(cell)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        given += sorted(targets & {"count", "steps", "rounds", "seeds", "rates", "batches"})
+    assert given and sorted(set(given)) == sorted(given)
+
+
+def test_the_runs_of_notebook_06_take_turns():
+    """Those on 1 and on 2 ranks, or the report would say of their speedup that it has no repeats."""
+    tree = ast.parse((ROOT / "solutions/06_horovod_sharding.py").read_text(encoding="utf-8"))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    assert "jobs.Turns" in [ast.unparse(call.func) for call in calls]
+    compared = [call for call in calls for each in call.keywords if each.arg == "name" and "_w" in ast.unparse(each)]
+    assert [ast.unparse(call.func) for call in compared] == ["turns.start"]
+
+
 def test_a_text_that_names_the_strategy_of_several_machines_says_that_it_fails():
     readme = (ROOT / "docs/students/horovod.md").read_text(encoding="utf-8")
     named = [text for text in (readme, *(text for file in LESSONS for text in texts(file))) if "MultiWorker" in text]

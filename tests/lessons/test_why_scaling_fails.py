@@ -1,14 +1,17 @@
 """The experiments of notebook 09: they compute what they say, and its pictures say what they show."""
 
+import ast
 import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from legends import hidden
 from making import SOLUTIONS, swapped
 
 from labs import jobs
+from labs.author import regions
 from labs.lessons.nb09 import equal_ranks, pictures, small, steps, trials
 from labs.lessons.nb09b import late_workers
 from labs.show.figure import png
@@ -75,10 +78,20 @@ def test_ranks_that_would_never_end_are_told_where(tmp_path, instead, code, says
     assert code in error["code"] and says in error["says"]
 
 
-def test_what_raises_in_the_first_step_is_told_with_the_innermost_line_of_the_script(tmp_path):
+def test_what_raises_in_the_first_step_is_told_with_the_innermost_line_of_the_script(tmp_path, monkeypatch):
     (path,) = swapped("scripts/local_sgd.py", ("weights), weights)", "weights), weihts)"))(tmp_path)
+    monkeypatch.setattr(equal_ranks.scripts, "tried", lambda *_: pytest.fail("ranks were tried out: half a minute"))
     error = equal_ranks.facts(path)["error"]
     assert error["code"].startswith("optimizer.apply(") and "'weihts' is not defined" in error["says"]
+
+
+def test_the_blanks_of_local_sgd_are_on_the_algorithm():
+    """The step and the exchange are the student's: nothing of either is given."""
+    text = regions.blank((SOLUTIONS / "scripts/local_sgd.py").read_text())
+    (function,) = (n for n in ast.parse(text).body if getattr(n, "name", "") == "local_sgd")
+    (step,) = (n for n in function.body if isinstance(n, ast.FunctionDef))
+    assert [ast.unparse(each) for each in (step.body[-1], function.body[-1])] == ["...", "..."]
+    assert not {"GradientTape", "apply", "allreduce"} & {n.attr for n in ast.walk(function) if hasattr(n, "attr")}
 
 
 def test_a_step_that_is_checked_again_and_again_brings_no_warning_of_tensorflow(monkeypatch):
@@ -356,3 +369,6 @@ def test_picture_of_why_scaling_fails_has_its_stamp_and_numbers_in_words(name):
     assert figure.get_supxlabel().partition(":")[0] == kind
     assert [word for word in words if word not in figure.alt] == [], figure.alt
     assert png(figure).startswith(b"\x89PNG") and figure.axes[-1].get_xlabel()
+    assert hidden(figure) == [], "a legend lies over it"
+    ticks = [text.get_text() for axis in figure.axes for text in (*axis.get_xticklabels(), *axis.get_yticklabels())]
+    assert not [text for text in ticks if re.search(r"\de[+-]?\d", text)], "numbers as students write them"
