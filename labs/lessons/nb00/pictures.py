@@ -105,7 +105,7 @@ def _left(figure, axis, names):
 
 
 def first(runs):
-    """Figure of the first measurement, each of its rounds, with the question that it asks.
+    """Figure of the first measurement: each of its rounds, and the question that the result raises.
 
     runs: of first.measure; where they hold no speedup, the figure says so.
     """
