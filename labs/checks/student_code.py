@@ -64,6 +64,7 @@ def said(problem):
 
 
 def _line(file, number):
+    linecache.checkcache(file)  # a script may have been edited since it was last quoted
     text = re.sub(r"^(?=.{81})(.{1,80}) .*", r"\1 ...", linecache.getline(file, number).strip())
     return f"Line {number}" + (f": `{text}`" if text else "")
 
