@@ -502,8 +502,9 @@ def test_the_line_is_quoted_as_the_script_stands_now(tmp_path):
     for call in ("foo", "another"):
         script.write_text(f"def mine():\n    return {call}()\n")
         exec(compile(script.read_text(), script, "exec"), space := {})
-        judging.JUDGES["01.1"] = calling()
-        assert f"Line 2: `return {call}()`: NameError" in checks.judge("01.1", space["mine"])[1]
+        with pytest.raises(NameError) as caught:
+            space["mine"]()
+        assert student_code.told(caught.value).startswith(f"Line 2: `return {call}()`: NameError")
 
 
 def test_what_a_judge_says_it_tried_stands_beside_the_error():
