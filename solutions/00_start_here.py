@@ -34,7 +34,7 @@ plots.show(pictures.course(checks.progress(), path))
 #
 # | path | time | what you can do afterwards |
 # |---|---|---|
-# | `"afternoon"` | 3 hours | train one network on 1 and on 2 workers, measure the speedup, and explain why it is not 2 |
+# | `"afternoon"` | 3.5 hours | train one network on 1 and on 2 workers, measure the speedup, and explain why it is not 2 |
 # | `"practical"` | 10 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, compare ResNet50V2 with ResNet152V2, and write the report |
 # | `"everything"` | 20 hours | also shard data, train with Horovod on many nodes, explain why scaling fails, and speed up a step |
 #

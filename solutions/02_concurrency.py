@@ -11,7 +11,7 @@
 #
 # **Time: 60 minutes, including 1 minute of computing on 2 cores.**
 #
-# **Paths:** *the practical* (next: `02b_ring_all_reduce`), *everything*; *an afternoon* leaves it out.
+# **Paths:** *the practical* (next: `02b_ring_all_reduce`), *everything*; *an afternoon* leaves this notebook out.
 #
 # Several workers compute gradients at the same time. How do they train one network together? And should they wait for
 # one another? You need the answers for the first half of task **T2**, at the end of the next notebook. The second half

@@ -11,7 +11,7 @@
 #
 # **Time: 60 minutes, including 1 minute of computing on 2 cores.**
 #
-# **Paths:** *the practical* (next: `03_mirrored_strategy`), *everything*; *an afternoon* leaves it out.
+# **Paths:** *the practical* (next: `03_mirrored_strategy`), *everything*; *an afternoon* leaves this notebook out.
 #
 # At every step, all K workers need the sum of their K gradients (notebook 02), and each gradient is as large as the
 # network. Where are the gradients added up, and how much data must pass through each link? First you will count and

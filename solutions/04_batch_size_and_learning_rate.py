@@ -11,7 +11,7 @@
 #
 # **Time: 40 minutes, including 3 minutes of computing on 2 cores.**
 #
-# **Paths:** *the practical* (next: `05_resnet50_scaling`), *everything*; *an afternoon* leaves it out.
+# **Paths:** *the practical* (next: `05_resnet50_scaling`), *everything*; *an afternoon* leaves this notebook out.
 #
 # How many images can one device process in a step? What fills its memory? And if more workers make the batch larger,
 # how must the learning rate change? At the end you hand in task **T4**: the largest batch size that fits, with
@@ -123,9 +123,9 @@ outcome("04.3", fits, (fits, fails) if fails else None)
 plots.show(on_gpu.batches())
 
 # %% [markdown]
-# On this GPU, a step with 4 images took hardly longer than a step with one. There are two likely reasons: one image does
-# not keep all of its units busy, and starting an operation takes the same time for one image as for four. Only from about 128 images
-# on does twice the batch take almost twice the time.
+# On this GPU, a step with 4 images took hardly any longer than a step with one. There are two likely reasons: one image
+# does not keep all of its units busy, and starting an operation takes the same time for one image as for four. A batch
+# twice as large takes almost twice the time only from about 128 images on.
 #
 # ## The evidence
 #

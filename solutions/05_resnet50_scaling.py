@@ -472,7 +472,8 @@ if answered("05.6", "05.7"):
 #
 # ## Summary
 #
-# - Count only steady epochs. Measure several rounds in turns, and report each ratio with its interval.
+# - Count only steady epochs. Measure several rounds, with the runs taking turns, and report each ratio with its
+#   interval.
 # - Weak scaling keeps the batch per worker fixed, so there are fewer updates in the same number of epochs.
 # - Speed without accuracy is half a result.
 # - Compare whole steps that differ in only one thing: then you know what each part costs.

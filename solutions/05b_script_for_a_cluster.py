@@ -11,7 +11,7 @@
 #
 # **Time: 50 minutes, including 1 minute of computing on 2 cores.**
 #
-# **Paths:** *the practical* (next: `08_resnet152_scaling`), *everything*; *an afternoon* leaves it out.
+# **Paths:** *the practical* (next: `08_resnet152_scaling`), *everything*; *an afternoon* leaves this notebook out.
 #
 # In notebook 05 you completed `scripts/ResNet50.py` and measured it on this machine. Here you read a log from a cluster
 # with a critical eye, and write a **batch script** that runs the same training there as a job. You need your
@@ -46,7 +46,7 @@ tables.show(cluster, list(headers), headers)
 # much another seed would change it.
 #
 # The log gives whole seconds: 45 s and 12 s. So the speedup on 4 GPUs could be anything from 3.56 to 3.96, as you found
-# in notebook 01. The cure costs nothing: let the log give the time of **n epochs together**, again in whole seconds.
+# in notebook 01. The cure costs nothing: have the log give the total time of **n epochs**, again in whole seconds.
 # Suppose that these times are n x 45 s and n x 12 s. What is the smallest n for which both the lowest and the highest
 # possible speedup differ from 45/12 by less than 1 %?
 
@@ -219,15 +219,15 @@ if batch_job:
 # %% [markdown] labs={"id": "T5", "kind": "answer"}
 # ### T5: your answer
 # ### BEGIN SOLUTION
-# I completed scripts/ResNet50.py and slurm/local/ResNet50.sh, and ran both on 1 and 2 workers with global batches of 64
-# and 128 images. In runs/ResNet50_w2.out, the line `Batch_size: 128` confirms the global batch in the table; in
-# runs/ResNet50_w1.out, `8/8 - ..` at the beginning of an epoch's line confirms its 8 updates per epoch. One worker is
-# one core of the same 2-core machine, with 64 images per step; the two jobs took turns, for a warm-up and several more
-# rounds. The table in notebook 05 gives the speedup with its 95 % interval, without the first epoch. It also gives the
-# epoch times, valid only for the minutes in which they were measured. With 2 workers, an epoch has 4 updates, half as
-# many, so the accuracy after the same few epochs is lower, although the learning rate was doubled. The speedup stays
-# below 2 because the two workers share the memory of one machine, sum 94 MB of gradients in each step and wait for the
-# slower one; the run on 4 workers is oversubscribed and says nothing about it.
+# I completed scripts/ResNet50.py and slurm/local/ResNet50.sh, and ran them on 1 worker with a global batch of 64
+# images, and on 2 workers with 128. In runs/ResNet50_w2.out, the line `Batch_size: 128` confirms the global batch in
+# the table; in runs/ResNet50_w1.out, `8/8 - ..` at the beginning of an epoch's line confirms its 8 updates per epoch.
+# One worker is one core of the same 2-core machine, with 64 images per step; the two jobs took turns, for a warm-up and
+# several more rounds. The table in notebook 05 gives the speedup with its 95 % interval, without the first epoch. It
+# also gives the epoch times, valid only for the minutes in which they were measured. With 2 workers, an epoch has 4
+# updates, half as many, so the accuracy after the same few epochs is lower, although the learning rate was doubled. The
+# speedup stays below 2 because the two workers share the memory of one machine, sum 94 MB of gradients in each step and
+# wait for the slower one; the run on 4 workers is oversubscribed and says nothing about it.
 # ### END SOLUTION
 
 # %% [markdown]

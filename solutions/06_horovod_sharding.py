@@ -11,7 +11,7 @@
 #
 # **Time: 85 minutes, including 4 minutes of computing on 2 cores.** Nine optional parts take about 50 minutes more.
 #
-# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+# **Paths:** only *everything* contains this notebook.
 #
 # Several workers train one network. In each epoch, each sample should be read by exactly one of them. A program that
 # gets this wrong shows no error: its loss falls, but its training does not get any faster. You learn to divide the
@@ -95,8 +95,8 @@ print(source.labels[:3], "...", source.labels[-3:])
 # 3. `shard`, then shuffle the share with the worker's own seed, then batch
 # 4. shuffle everything with one common seed, then `shard`, then batch
 #
-# **Predict:** with which of these four ways is each batch a random sample of all ten classes? Judge each single batch
-# of one worker. Write the numbers of the ways, for example `"12"`.
+# **Predict:** with which of these four ways is each batch a random sample of all ten classes? Judge each worker's
+# batches one at a time. Write the numbers of the ways, for example `"12"`.
 
 # %% labs={"id": "06.4"}
 ### BEGIN SOLUTION
@@ -514,9 +514,9 @@ if repaired:
 # doubled rate now fits the doubled batch. So more workers make an epoch shorter. Whether they make the whole *training
 # run* shorter is the question of notebook 04.
 #
-# Inside a running job, `labs.ranks.check_shards(mine, n)` compares the sample numbers of all ranks. If any numbers
-# would be read twice or not at all, it lists them and stops the job. The script in notebook 07 calls it before
-# training.
+# Inside a running job, `labs.ranks.check_shards(mine, n)` compares the sample numbers of all ranks. If a sample would
+# be read twice or not at all, it lists the numbers of all such samples and stops the job. The script in notebook 07
+# calls it before training.
 #
 # ## S1
 #
@@ -537,12 +537,12 @@ if repaired:
 # leave samples unread in every epoch: on 2 ranks, a quarter of all samples. I shard an image folder by its list of
 # files. I shard TFRecord files only if they were written from shuffled data and there are many more files than ranks;
 # otherwise, I shard the records before they are decoded. Because of the cut, all ranks take the same number of steps;
-# without it, an extra step would find no partner, be averaged with a step of another epoch, or wait for ever. This
-# leaves out less than one global batch, and different samples in each epoch. To check the shards, I collect the sample
-# numbers of all ranks for an epoch: no number may appear twice, only those that were cut off may be missing, and all
-# shards must have the same length. In the record, steps x global batch must not exceed the number of images in the data
-# set. With the same local batch, K ranks must take 1/K as many steps as one rank; if they take the same number, the
-# data are not sharded.
+# without it, an extra step would find no partner, be averaged with a step of another epoch, or wait for ever. The cut
+# leaves out less than one global batch, and in each epoch the samples left out are different ones. To check the shards,
+# I collect the sample numbers of all ranks for an epoch: no number may appear twice, only those that were cut off may
+# be missing, and all shards must have the same length. In the record, steps x global batch must not exceed the number
+# of images in the data set. With the same local batch, K ranks must take 1/K as many steps as one rank; if they take
+# the same number, the data are not sharded.
 # ### END SOLUTION
 
 # %% [markdown]

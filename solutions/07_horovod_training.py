@@ -11,7 +11,7 @@
 #
 # **Time: 80 minutes, including 4 minutes of computing on 2 cores.**
 #
-# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+# **Paths:** only *everything* contains this notebook.
 #
 # With MirroredStrategy, one process controls all the devices of one machine. Horovod works the other way round: the
 # *same program* runs many times, once for each device, on one machine or on hundreds. You turn a script into such a
@@ -355,9 +355,9 @@ outcome("07.10", on_2["speedup"], on_2["speedup_interval"], how=on_2["kind"])
 plots.show(plots.scaling(rows))
 
 # %% [markdown]
-# The two studies were measured at different times, so do not compare their times in seconds. Each speedup is a ratio of
-# times from the same rounds, so you may compare the speedups, with their intervals. To find out whether the speedups
-# really differ, you need an interval for *their* ratio, as in notebook 08b.
+# The two studies were run at different times, so do not compare their seconds. Each speedup is a ratio of times from
+# the same rounds, so you may compare the speedups, with their intervals. To find out whether the speedups really
+# differ, you need an interval for *their* ratio, as in notebook 08b.
 #
 # You can start more ranks than there are cores: `horovodrun --gloo -np 4 -H localhost:4 ...`. The ranks then share the
 # cores, the record is marked **oversubscribed**, and its times say nothing about speed. Use `horovodrun --gloo` for

@@ -11,7 +11,7 @@
 #
 # **Time: 60 minutes, including 2 minutes of computing on 2 cores.**
 #
-# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+# **Paths:** only *everything* contains this notebook.
 #
 # In notebook 07 you trained one network on several ranks of one machine. A real training run may take longer than a
 # single job is allowed to run, and may need more GPUs than a single machine has. First you find four mistakes in a

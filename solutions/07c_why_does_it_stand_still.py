@@ -11,7 +11,7 @@
 #
 # **Time: 60 minutes, including 4 minutes of computing on 2 cores.** Four optional parts take about 25 minutes more.
 #
-# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+# **Paths:** only *everything* contains this notebook.
 #
 # When something goes wrong in a program for one process, the program ends with an error. A program for many processes
 # often does not end at all: it hangs. In this notebook you meet nine jobs. Five of them hang. The other four end with a
@@ -208,7 +208,7 @@ check("07.41", "scripts/prepares_once.py")
 # %% [markdown]
 # ## Three more
 #
-# 1. `scripts/tries_many.py` tries each line on random points.
+# 1. After each step, `scripts/tries_many.py` tries out the fitted line on random points.
 # 2. `scripts/remembers.py` keeps in memory what rank 1 has computed. The script simulates a small machine: if the list
 #    becomes too long, the rank is killed, as Linux kills a program when memory runs out.
 # 3. `scripts/two_means.py` finds the line with a formula, in four all-reduces.
@@ -272,15 +272,15 @@ check("07.48", "scripts/two_means.py")
 #
 # | what you see | how to look | likely cause | cure |
 # |---|---|---|---|
-# | ranks wait in different collectives | `labs why`, two stacks | a collective under a condition on the rank, or in a function that one rank calls | call it on all ranks, put the condition around the print |
-# | the same, at the end of an epoch | `labs why` | unequal numbers of steps | equal shares, or drop the rest |
-# | ranks wait at the same line in different collectives | `labs why`, stall message | an order that follows a rank's own data | a fixed order |
-# | one rank waits in a collective, another one sleeps elsewhere | `labs why` | a file, a lock or a queue that the waiting rank should fill | let go of it before the collective |
-# | one rank waits, another one computes | `labs why`, twice | a straggler | equal work, see notebook 09b |
-# | `Mismatched ... shapes` | the `.err` | parts of different sizes | all-gather, or equal parts |
-# | the launcher names a signal, no traceback | exit code, `sacct`, `dmesg` | the system ended a rank, often for memory | a smaller batch, more memory |
-# | exit code 0, wrong numbers | compare with one process | collectives of one kind, paired in another order | a fixed order, names inside of a `tf.function` |
-# | nothing starts | the `.err` of the launcher | unknown host, used port | let `srun` start the ranks, another port |
+# | ranks wait in different collectives | `labs why`: compare the stacks | a collective that depends on the rank, or is inside a function that only one rank calls | call it on all ranks; put the condition around the print |
+# | the same, at the end of an epoch | `labs why` | unequal numbers of steps | equal shares, or leave the rest out |
+# | ranks wait at the same line, in different collectives | `labs why`, the stall message | an order that depends on a rank's own data | a fixed order |
+# | one rank waits in a collective, another one sleeps elsewhere | `labs why` | a file, a lock or a queue that the waiting rank should provide | provide it before the collective |
+# | one rank waits, another one computes | `labs why`, twice | a straggler: slow, not stuck | equal work; notebook 09b |
+# | `Mismatched ... tensor shapes` | the `.err` file | parts of different sizes | all-gather, or equal parts |
+# | the launcher names a signal, and there is no traceback | exit code, `sacct`, `dmesg` | the system killed a rank, most often for lack of memory | a smaller batch, or more memory |
+# | exit code 0, wrong numbers | compare with one process | collectives of the same kind that were paired wrongly, because their order differs between ranks | a fixed order; names inside a `tf.function` |
+# | nothing starts | the launcher's messages in the `.err` file | an unknown host, a port in use | let `srun` start the ranks; another port |
 #
 # You need not read it all now. This table is also in `docs/students/standstill.md`, together with what each job did
 # under each launcher. To include it in your report, add `--appendix docs/students/standstill.md` to `labs report`.
@@ -296,7 +296,7 @@ check("07.48", "scripts/two_means.py")
 # %% [markdown]
 # ## Optional: two more jobs
 #
-# 1. `scripts/keeps_best.py` tests the line from time to time, and keeps the best line so far.
+# 1. `scripts/keeps_best.py` tests the fitted line from time to time, and keeps the best one so far.
 # 2. `scripts/smallest_first.py` exchanges what is small before what is large.
 #
 # **Predict**: two letters out of **h**, **m**, **w** and **s**.
@@ -312,7 +312,8 @@ if several:
     found["keeps_best"] = look("keeps_best")
 
 # %% [markdown]
-# Which rank is in a collective that the other one never calls, at which line of `fit`, and in which collective?
+# One rank is in a collective that the other one never calls. Which rank is it, at which line of `fit`, and in which
+# collective?
 
 # %% labs={"id": "07.34"}
 ### BEGIN SOLUTION

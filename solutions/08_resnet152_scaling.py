@@ -11,7 +11,7 @@
 #
 # **Time: 85 minutes, including 9 minutes of computing on 2 cores.**
 #
-# **Paths:** *the practical* (next: `08b_both_networks_together`), *everything*; *an afternoon* leaves it out.
+# **Paths:** *the practical* (next: `08b_both_networks_together`), *everything*; *an afternoon* leaves this notebook out.
 #
 # ResNet152V2 has about three times as many layers as ResNet50V2. "It is bigger, so it scales worse" is easily said,
 # but it is a guess. In this notebook and the next one, `08b_both_networks_together`, you test it. First you count what
@@ -140,8 +140,8 @@ check("08.5", other_way)
 #
 # Open `scripts/ResNet152V2.py` next to your `scripts/ResNet50.py`. It already contains everything that is the same in
 # every training script. **Fill in the six blanks**: the strategy, the learning rate, the first line of the log, the
-# network, the recorder and the training. Use your own script as a model: only a few lines differ. The check below
-# accepts your script if
+# network, the recorder and the training. Follow your own script: only a few lines differ. The check below accepts your
+# script if
 #
 # - it trains ResNet152V2 from random weights, with one output for each class, and one replica on each of the `workers`;
 # - the learning rate follows the linear rule;
@@ -199,11 +199,11 @@ for result in search.values():
 # %% [markdown]
 # ## T9: start the runs
 #
-# There is one job for each number of workers, and the jobs **take turns**, as in notebook 05: in each round, every
-# job trains for one epoch. The first round is a warm-up. The runs take several minutes. They start only now, after
-# the search, because two measurements must not run at the same time. `begin()` starts the turns **in the background**
-# and returns at once. You can go on reading and writing, but do not start anything that computes: a round waits while
-# other programs use the cores, but it does not wait for ever.
+# There is one job for each number of workers, and the jobs **take turns**, as in notebook 05: in each round, every job
+# trains for one epoch. The first round is a warm-up. The runs take several minutes. They start only now, after the
+# search, because two measurements must not run at the same time. `begin()` starts the jobs **in the background** and
+# returns at once. You can go on reading and writing, but do not start anything that computes: a round waits while other
+# programs use the cores, but it does not wait for ever.
 
 # %%
 sizes = [*plan.arguments(), "--images", 64] if quick else plan.arguments()
@@ -371,8 +371,8 @@ check("08.11", rows, "" if own else lacks)
 # ## On the cluster
 #
 # `slurm/local/ResNet152V2.sh` is the batch script for your new training script. If you work on another cluster, use the
-# one in your site's folder. Fill in its blanks, using as a model the `ResNet50.sh` that you wrote in notebook 05b. Then
-# run the next two cells. The check finds mistakes that `sbatch` would accept.
+# one in your site's folder. Fill in its blanks; the `ResNet50.sh` that you wrote in notebook 05b shows how. Then run
+# the next two cells. The check finds mistakes that `sbatch` would accept.
 
 # %%
 site = sites.load()

@@ -11,7 +11,7 @@
 #
 # **Time: 60 minutes, including 1 minute of computing on 2 cores.**
 #
-# **Paths:** *the practical* (next: `11_report`), *everything*; *an afternoon* leaves it out.
+# **Paths:** *the practical* (next: `11_report`), *everything*; *an afternoon* leaves this notebook out.
 #
 # You trained ResNet50V2 in notebook 05 and ResNet152V2 in notebook 08. Now you put the two networks together: you
 # plot their results side by side, find out whether their speedups differ by more than chance, and explain what you

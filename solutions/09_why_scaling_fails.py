@@ -11,7 +11,7 @@
 #
 # **Time: 60 minutes, including 3 minutes of computing on 2 cores.**
 #
-# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+# **Paths:** only *everything* contains this notebook.
 #
 # So far, adding workers has saved time. Here you see how that can fail: for a small network, exchanging the gradients
 # can cost more time than the workers save by splitting up the computation. You break the steps of such a network down
@@ -132,9 +132,9 @@ if devices.has("horovod"):
 # in which direction? The model includes the computing and the links, but ignores that two processes on one machine
 # slow each other down.
 #
-# The steps behind one curve took turns, so you can compare its points. The two curves were measured one after the
-# other, and four ranks may use Gloo where two use MPI. So the gap between the curves does not show what two more ranks
-# cost.
+# All the steps for one curve were measured in turn, round after round, so you can compare its points. The two curves
+# were measured one after the other, and four ranks may use Gloo where two use MPI. So the gap between the curves does
+# not show what two more ranks cost.
 #
 # The next figure divides a step into four parts:
 #

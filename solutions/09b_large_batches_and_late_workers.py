@@ -12,7 +12,7 @@
 # **Time: 80 minutes, including 3 minutes of computing on 2 cores.** Three optional parts at the end take about 30
 # minutes more.
 #
-# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+# **Paths:** only *everything* contains this notebook.
 #
 # In notebook 09, more workers did not help, because the exchange took too long. There are other reasons why they may
 # not help. More workers also mean a larger batch, so you measure at what batch size the number of steps stops falling.
@@ -102,8 +102,9 @@ if answered("09.11"):
 # %% [markdown]
 # With the same number of epochs and the same rate, the run with batch size 512 made 20 updates, and the run with batch
 # size 8 made 1600. There are two ways to make the comparison fairer. The first is the linear rule (notebook 04): the
-# rate grows in proportion to the batch size. The second gives every batch size the same number of *steps*, and the
-# rate that works best with it on the validation images. The test images are used only for the final result.
+# rate grows in proportion to the batch size. The second gives every batch size the same number of *steps*, and tunes
+# the rate for each batch size: it uses the rate with the best result on the validation images. The test images are used
+# only for the final result.
 
 # %%
 linear = {

@@ -11,7 +11,7 @@
 #
 # **Time: 80 minutes, including 5 minutes of computing on 2 cores.** Four optional parts take about 25 minutes more.
 #
-# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+# **Paths:** only *everything* contains this notebook.
 #
 # More workers are one way to shorten training. A shorter *step* is another, and it needs no extra hardware. First you
 # learn to see what a training run is waiting for. Then you write an input pipeline that never keeps it waiting. At the
@@ -319,7 +319,7 @@ run("as given", "scripts/slow.py")
 
 # %%
 ### BEGIN SOLUTION
-run("input mended, nothing fetched", "scripts/faster.py")
+run("input fixed, nothing fetched", "scripts/faster.py")
 if not quick:
     run("batch 32", "scripts/faster.py", "--batch_size", 32)
 ### END SOLUTION
@@ -345,9 +345,9 @@ check("10.20", runs if own else ..., gains)
 #
 # - What limited the script at first, and which measurement shows it?
 # - After each change, how many times as fast as the given script was yours, and with what interval?
-# - What is your evidence that the accuracy is equal? On how many images was it measured, and how much could it vary
-#   by chance? (Two standard errors of a share p of n images are 2 sqrt(p (1 - p) / n). The script validates on 773
-#   images.)
+# - What is your evidence that the accuracy is equal to that of the given script? On how many images was it measured,
+#   and how much could it vary by chance? (Two standard errors of a share p of n images are 2 sqrt(p (1 - p) / n). The
+#   script validates on 773 images.)
 # - Which change did not help here, and on what kind of machine would it help?
 
 # %% [markdown] labs={"id": "F1", "kind": "answer"}
@@ -356,13 +356,13 @@ check("10.20", runs if own else ..., gains)
 # The given script spent its time waiting for its input. In each epoch, every image was read, decoded and shrunk, one
 # after another, before the step could begin; in the figure of the pipelines above, waiting is the larger part of a
 # step. The second bar of the ladder shows the version that keeps the images after the first epoch, prepares a batch in
-# advance, and has no callback that fetches in each step. The bar shows the speed of this version relative to the given
-# script, with the interval. The first bar compares the given script with itself: it shows how far from 1 a ratio may be
-# when nothing was changed. The third bar shows the larger batch. A step with 8 images costs nearly as much as one with
-# 32, since both start every operation once; the rate was scaled with the batch size. The right-hand panel shows the
-# accuracy, measured on the 773 images that no run trained on. At an accuracy of 0.95, chance alone can make it differ
-# by about 0.015 (two standard errors), so a smaller difference proves nothing. Parallel reading alone gains little on a
-# few cores, since it takes them away from the network; on a node with many cores and a GPU, it would help.
+# advance, and has no callback that fetches the loss in each step. The bar shows the speed of this version relative to
+# the given script, with the interval. The first bar compares the given script with itself: it shows how far from 1 a
+# ratio may be when nothing was changed. The third bar shows the larger batch. A step with 8 images costs nearly as much
+# as one with 32, since both start every operation once; the rate was scaled with the batch size. The right-hand panel
+# shows the accuracy, measured on the 773 images that no run trained on. At an accuracy of 0.95, chance alone can make
+# it differ by about 0.015 (two standard errors), so a smaller difference proves nothing. Parallel reading alone gains
+# little on a few cores, since it takes them away from the network; on a node with many cores and a GPU, it would help.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -370,7 +370,7 @@ check("10.20", runs if own else ..., gains)
 #
 # - Utilisation is not progress: count images and operations, and compare them with what the machine can do.
 # - Name the limit, remove it, and measure again. A remedy for a different limit changes nothing.
-# - Read each file only once, in advance, and several files in parallel. Do not fetch anything inside a step.
+# - Read each file only once and in advance, and read several files in parallel. Do not fetch anything inside a step.
 #
 # Next: `10b_memory_and_exchange`. Four optional parts follow.
 
@@ -519,5 +519,6 @@ print(f"{on_gpu.WHERE}:")
 tables.show(on_gpu.fetching())
 
 # %% [markdown]
-# The shorter the step, the larger the share that a fetch adds to it. A callback with `on_train_batch_end` makes Keras fetch, which is why the course's recorder
-# uses the *beginning* of a batch. Read the loss only in every hundredth step, or at the end of the epoch.
+# A fetch lengthens a short step by a larger share than a long one. A callback with `on_train_batch_end` makes Keras
+# fetch, which is why the course's recorder uses the *beginning* of a batch. Read the loss only in every hundredth step,
+# or at the end of the epoch.

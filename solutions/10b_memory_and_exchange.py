@@ -11,7 +11,7 @@
 #
 # **Time: 75 minutes, including 4 minutes of computing on 2 cores.** Three optional parts take about 15 minutes more.
 #
-# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+# **Paths:** only *everything* contains this notebook.
 #
 # In notebook 10, you made a step shorter by removing its waiting time. Here you change the step itself: it computes
 # with 2-byte numbers, keeps fewer activations, and exchanges less often. You write gradient accumulation and a sharded

@@ -11,7 +11,7 @@
 #
 # **Time: 50 minutes, including less than 1 minute of computing on 2 cores.**
 #
-# **Paths:** *the practical* (its last notebook), *everything*; *an afternoon* leaves it out.
+# **Paths:** *the practical* (its last notebook), *everything*; *an afternoon* leaves this notebook out.
 #
 # In this notebook you look for the faults in someone else's scaling report and learn the rules that prevent them. Then
 # you review your own report against these rules and hand it in: task **T11**. No network is trained here.
@@ -183,8 +183,8 @@ tables.show([dict(found) for found in made.report.findings], ("task", "kind", "t
 # %%
 held = [task for task in made.report.tasks if task.holds]
 tables.show(
-    [{"task": task.id, "a good answer holds": line} for task in held for line in task.holds],
-    ("task", "a good answer holds"),
+    [{"task": task.id, "a good answer contains": line} for task in held for line in task.holds],
+    ("task", "a good answer contains"),
 )
 
 # %% [markdown]
@@ -242,5 +242,5 @@ check("11.6", final)
 #
 # - A report is evidence that comes with a name, a baseline and an interval.
 # - It says what was left out, and never presents a computed value as a measured one.
-# - Evidence goes out of date: if you change a script, a run or an answer but not the other two, they no longer belong
-#   together.
+# - Evidence goes out of date: script, run and answer belong together, and if you change only one of the three, they no
+#   longer match.

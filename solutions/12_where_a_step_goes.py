@@ -11,7 +11,7 @@
 #
 # **Time: 60 minutes, including 8 minutes of computing on 2 cores.**
 #
-# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+# **Paths:** only *everything* contains this notebook.
 #
 # This notebook is **optional**: you hand nothing in, and no other notebook depends on it. In notebook 08b, you found
 # out whether two networks scale equally well. Here you find out why they do or do not. You take a step apart, watch the
@@ -398,8 +398,8 @@ if answered("12.5"):
 # ## At each network's own largest batch
 #
 # So far, both networks have had the same batch size. With its own largest batch, each network spreads the cost of an
-# exchange over more images. The search in T8 found how many images fit. The fit above **predicts** the efficiency at
-# these batch sizes, although they are far outside the range that it was fitted to:
+# exchange over more images. The search in T8 found how many images fit into memory. The fit above **predicts** the
+# efficiency at these batch sizes, although they are far outside the range that it was fitted to:
 
 # %%
 largest = {name: experiments.largest_batch(name, plan.image_size, 2 * plan.local_batch) for name in steps}

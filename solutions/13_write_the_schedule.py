@@ -11,7 +11,7 @@
 #
 # **Time: 110 minutes, including 1 minute of computing on 2 cores.**
 #
-# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+# **Paths:** only *everything* contains this notebook.
 #
 # This notebook is **optional**, and no other notebook depends on it. It needs no cluster and trains nothing. In six
 # puzzles, you write the program that each rank runs in one training step. The kit plays it on all ranks and says

@@ -11,7 +11,7 @@
 #
 # **Time: 150 minutes, including 1 minute of computing on 2 cores.**
 #
-# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+# **Paths:** only *everything* contains this notebook.
 #
 # This notebook is **optional**. Each of its six puzzles takes about 25 minutes, and you can choose any order. You write
 # programs as in notebook 13; its first section explains how. Three things are new here: single messages from one rank

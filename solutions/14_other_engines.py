@@ -11,7 +11,7 @@
 #
 # **Time: 75 minutes, including 2 minutes of computing on 2 cores.**
 #
-# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+# **Paths:** only *everything* contains this notebook.
 #
 # This notebook is **optional**: you hand nothing in, and no other notebook depends on it. Which parts of this course
 # still hold when you train with something else? You train one Keras model with TensorFlow's MirroredStrategy, with
@@ -300,9 +300,9 @@ if there["jax"] and answered("14.6", "14.7"):
 # - `by_compiler` contains no `psum`, and yet the same all-reduce is there. The loss is a mean over the rows of the
 #   whole batch. The rows lie on different devices, so the gradient of the loss is a sum over devices.
 #
-# With `check_vma=False`, as in the script, `shard_map` exchanges only what you write. By default, JAX keeps
-# track of what is equal on all devices. It then automatically adds up the gradients of weights that are whole on each
-# device, and your `psum` would be one too many.
+# With `check_vma=False`, as in the script, `shard_map` makes only the exchanges that you write yourself. By default,
+# JAX keeps track of what is equal on all devices. It then automatically adds up the gradients of weights that are whole
+# on each device, and your `psum` would be one too many.
 #
 # ## A divided state
 #

@@ -107,8 +107,8 @@ def pair(root: Path, source: Path):
 
     A cell with metadata `labs={"id": "NN.k"}` has the id `labs-NN-k`; the id of any other cell is a hash of
     the name of the notebook, or of its first part, and of what the student sees in the cell, so it survives changes
-    elsewhere. A written answer gets its points, and behind the solution what a good answer holds, from the tasks.toml
-    of its lesson; a cell behind it lets students go through that list.
+    elsewhere. A written answer gets its points, and behind the solution what a good answer contains, from the
+    tasks.toml of its lesson; a cell behind it lets students go through that list.
     Raises BuildError for wrong markers or metadata, for an id that is used twice, and for a written answer that the
     tasks.toml does not know or that has no solution.
     """
@@ -153,7 +153,7 @@ def _lesson(folder: Path) -> tasks.Lesson | None:
 
 
 def _complete(full, seen_cell, written: dict[str, tasks.Answer], label: str) -> None:
-    """Add to the two forms of a written answer its points, and to the solution what a good answer holds, in place."""
+    """Add to both forms of a written answer its points, and to the solution what a good answer contains, in place."""
     id = full.metadata["labs"]["id"]
     if id not in written:
         raise BuildError(f"{label}: {id} is no written task of the lesson's tasks.toml; add it there, as kind answer")
@@ -163,7 +163,7 @@ def _complete(full, seen_cell, written: dict[str, tasks.Answer], label: str) -> 
     for cell in (full, seen_cell):
         cell.metadata["labs"]["points"] = written[id].points
     holds = "\n".join(f"- {line}" for line in written[id].holds)
-    full.source += f"\n\n**A good answer holds** (1 point each):\n{holds}"
+    full.source += f"\n\n**A good answer contains** (1 point each):\n{holds}"
 
 
 def _reflection(cell):
@@ -176,7 +176,7 @@ def _reflection(cell):
 
 
 def student_tasks(text: str) -> str:
-    """A tasks.toml for students who do not get what a good answer holds: it is blank, its points stay."""
+    """A tasks.toml for students who do not get what a good answer contains: it is blank, its points stay."""
 
     def blanked(found):
         return "holds = [" + ", ".join(['"..."'] * len(tomllib.loads(found[0])["holds"])) + "]"

@@ -27,10 +27,10 @@ def student_tree(root, destination, version=labs.__version__, date=None, holds=T
     """Write what students get into an empty or new folder, with its stamp; returns the relative paths, sorted.
 
     Of GIVEN these are the files that git tracks. date: of the stamp, as 2026-11-22T08:41:52Z (default: that of the last
-    commit). holds: whether students get, for each written task, what a good answer holds; the report shows it to those
-    who have written theirs. keeps: whether a path belongs to this release (default: all do). The same files, version
-    and date give the same bytes. Raises BuildError if the folder is not empty or cannot be written, or if `root` is no
-    git checkout.
+    commit). holds: whether students get, for each written task, what a good answer contains; the report shows it to
+    those who have written theirs. keeps: whether a path belongs to this release (default: all do). The same files,
+    version and date give the same bytes. Raises BuildError if the folder is not empty or cannot be written, or if
+    `root` is no git checkout.
     """
     root, destination = Path(root).resolve(), Path(destination).resolve()
     made = {name: text.encode() for name, text in generated(root).items()}

@@ -84,7 +84,7 @@ def pages(root, edition, keeps=None, every=None):
 
 
 def criteria():
-    """{line: where it stands} of what a good answer holds, and of why an answer is right."""
+    """{line: where it stands} of what a good answer contains, and of why an answer is right."""
     items = [item for lesson in tasks.lessons().values() for item in lesson.task]
     told = {item.id: [*getattr(item, "holds", ()), getattr(item, "why", None) or ""] for item in items}
     return {hidden.normal(line): id for id, texts in told.items() for line in texts if line}

@@ -1,10 +1,10 @@
 """Self-checks of the notebooks: `check` compares an answer and gives a hint; `predict` keeps an expectation, and
-`outcome` sets beside it what came of it; `reflect` shows what a good written answer holds.
+`outcome` sets beside it what came of it; `reflect` shows what a good written answer contains.
 
 tasks           the items of all lessons, read from their tasks.toml
 judging         check, judge, answered, and the decorator `judges` that binds a function to an item
 prediction      predict, outcome, and both over all items
-reflection      reflect: what a written answer holds, ticked by the student
+reflection      reflect: what a written answer contains, ticked by the student
 student_code    a student's code while it is judged: its error with its line, and an end to what has none
 dispute         what a student says against the points of a task, for whoever grades
 kept            progress.json, and the progress over all items

@@ -202,7 +202,7 @@ def outlived(judged, answers):
     except SystemExit:
         return "wrong", "your answer ends the whole program (sys.exit, quit): let it return instead."
     except student_code.Endless as problem:
-        return ("wrong", f"{problem.line}: stopped after {student_code.SECONDS} s without an end. Does this loop end?")
+        return ("wrong", f"{problem}: stopped after {student_code.SECONDS} s without an end. Does this loop end?")
     except BaseException as problem:
         return "wrong", student_code.told(problem) or _unfit(answers, student_code.said(problem))
 

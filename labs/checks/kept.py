@@ -26,7 +26,7 @@ class Kept(BaseModel, strict=True, extra="forbid"):
     answer: str = ""
     outcome: float | str | list[float] | None = None  # of a prediction
     interval: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
-    ticked: list[str] | None = None  # of what a good written answer holds
+    ticked: list[str] | None = None  # of what a good written answer contains
 
 
 def progress_file():
@@ -138,7 +138,7 @@ def keep_outcome(item, outcome, interval):
 
 
 def keep_tick(item, line, ticked):
-    """Write whether a student has ticked this line of what a good answer holds; ticks at other lines stay."""
+    """Write whether a student has ticked this line of what a good answer contains; ticks at other lines stay."""
 
     def change(before):
         others = [each for each in before.get("ticked") or () if each != line]
@@ -219,7 +219,7 @@ def answers(notebook: str | Path) -> dict[str, str | None]:
 def written(text):
     """A written answer without its heading, and without what the solutions add below it."""
     text = re.sub(r"\A\s*#+[^\n]*your answer[^\n]*\n?", "", text)
-    return text.partition("\n**A good answer holds**")[0].strip()
+    return re.split(r"\n\*\*A good answer (?:contains|holds)\*\*", text)[0].strip()  # "holds": of older solutions
 
 
 def progress(folder: str | Path = ".") -> list[dict]:

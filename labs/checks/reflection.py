@@ -14,7 +14,7 @@ def reflect(id: str) -> None:
     """
     lesson, item = tasks.find(id)
     if not isinstance(item, tasks.Answer):
-        raise tasks.TaskError(f"{id} is not a written task, so there is no list of what a good answer holds.")
+        raise tasks.TaskError(f"{id} is not a written task, so there is no list of what a good answer contains.")
     if not item.shown:
         return
     notebook = Path(f"{tasks.lessons()[lesson].notebook}.ipynb")

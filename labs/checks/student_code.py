@@ -19,11 +19,7 @@ BURST = 2e-4  # seconds between attempts to stop code that swallows exceptions: 
 
 
 class Endless(BaseException):
-    """A call of a student's function was stopped after SECONDS; `line` is where it was."""
-
-    def __init__(self, line):
-        super().__init__(line)
-        self.line = line
+    """A call of a student's function was stopped after SECONDS; its text is the line where it was."""
 
 
 @contextlib.contextmanager
@@ -64,6 +60,7 @@ def said(problem):
 
 
 def _line(file, number):
+    linecache.checkcache(file)  # a script may have been edited since it was last quoted
     text = re.sub(r"^(?=.{81})(.{1,80}) .*", r"\1 ...", linecache.getline(file, number).strip())
     return f"Line {number}" + (f": `{text}`" if text else "")
 

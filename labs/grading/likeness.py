@@ -82,7 +82,7 @@ def _of_scripts(root):
 
 @cache
 def _of_answers(root):
-    """(fingerprints of what students read: what a good answer holds, and the notebooks; {id: those of the solution's
+    """(fingerprints of what students read: what a good answer contains, and the notebooks; {id: those of the solution's
     answer without them})."""
     read, model = [" ".join(text for _, item in tasks.items().values() for text in getattr(item, "holds", ()))], {}
     for name, path in sources.sources(Path(root)).items():

@@ -28,7 +28,7 @@ def release(root, out, site=None, notebooks=None, criteria=True, version=labs.__
 
     site: besides `local` the one whose files go along (default: all); notebooks: as "00-08,11" (default: all),
     each with its later parts;
-    criteria: whether what a good answer holds goes along. Version and date are those of `students.student_tree`.
+    criteria: whether what a good answer contains goes along. Version and date are those of `students.student_tree`.
     The same input gives the same bytes. Raises UseError (no such site or notebook), LeakError, BuildError.
     """
     if site is not None:

@@ -15,6 +15,7 @@ BUSY = 0.3  # of a core: a thread that takes more than this computes
 
 def screen(name: str, ranks: list[dict]) -> str:
     """One screen on a job that goes on: where its ranks are, as labs.jobs.standing sees them; who waits for whom."""
+    linecache.checkcache()  # a script may have been edited since it was last quoted
     lines = [f"{name}: {several(max(each['size'] for each in ranks), 'rank')}"]
     for rank in ranks:
         used = f", {rank['cores']:.0%} of a core, {rank['memory'] / 2**20:.0f} MiB" if rank["memory"] else ""

@@ -507,6 +507,16 @@ def test_a_stop_iteration_is_the_students():
     assert "StopIteration" in checks.judge("01.1", lambda: next(iter([])))[1]
 
 
+def test_the_line_is_quoted_as_the_script_stands_now(tmp_path):
+    script = tmp_path / "mine.py"
+    for call in ("foo", "another"):
+        script.write_text(f"def mine():\n    return {call}()\n")
+        exec(compile(script.read_text(), script, "exec"), space := {})
+        with pytest.raises(NameError) as caught:
+            space["mine"]()
+        assert student_code.told(caught.value).startswith(f"Line 2: `return {call}()`: NameError")
+
+
 def test_what_a_judge_says_it_tried_stands_beside_the_error():
     def judge(function):
         with student_code.tried("one worker"):

@@ -80,8 +80,8 @@ def test_readme_and_teaching_say_which_notebooks_a_path_has_and_how_long_it_take
     teaching = (ROOT / "docs/instructors/teaching.md").read_text()
     for path, name in (("afternoon", "an afternoon"), ("practical", "the practical")):
         lessons = tasks.on_path(path)
-        hours = sum(lesson.minutes for lesson in lessons) / 60
-        assert f"**{name}** ({path[0].upper()}, {hours:.0f} hours)" in readme
+        hours = round(sum(lesson.minutes for lesson in lessons) / 30) / 2
+        assert f"**{name}** ({path[0].upper()}, {hours:g} hours)" in readme
         numbers = [lesson.notebook.partition("_")[0] for lesson in lessons]
         new = ", ".join(number for number in numbers if number not in before)
         assert f"| {name} | {'these, and ' if before else ''}{new} |" in teaching

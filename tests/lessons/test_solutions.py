@@ -42,7 +42,7 @@ def pair(root, source=SOURCE, items=TASKS):
 def test_points_and_what_a_good_answer_holds_come_from_the_tasks(tmp_path):
     solution, student = pair(tmp_path)
     assert solution.source == (
-        "### T1: your answer\nBecause.\n\n**A good answer holds** (1 point each):\n- a reason.\n- an example."
+        "### T1: your answer\nBecause.\n\n**A good answer contains** (1 point each):\n- a reason.\n- an example."
     )
     assert student.source == "### T1: your answer\n*Write your answer here.*"
     assert solution.metadata.labs == student.metadata.labs == {"id": "T1", "kind": "answer", "points": 2}

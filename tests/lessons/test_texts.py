@@ -115,6 +115,9 @@ def test_a_text_that_names_the_strategy_of_several_machines_says_that_it_fails()
     assert all("20585" in text for text in named)
 
 
+ONLY = "**Paths:** only *everything* contains this notebook."
+
+
 def path_line(lesson):
     """What the top of a notebook says of the ways through the course: where each goes on, and which leaves it out."""
     on, out = [], []
@@ -125,8 +128,8 @@ def path_line(lesson):
             continue
         later = lessons[lessons.index(lesson) + 1 :]
         on.append(f"*{name}* ({f'next: `{later[0].notebook}`' if later else 'its last notebook'})")
-    left = f"; {' and '.join(out)} {'leave' if len(out) > 1 else 'leaves'} it out" if out else ""
-    return f"**Paths:** {', '.join([*on, '*everything*'])}{left}."
+    left = f"; {out[0]} leaves this notebook out" if out else ""
+    return f"**Paths:** {', '.join([*on, '*everything*'])}{left}." if on else ONLY
 
 
 @pytest.mark.parametrize("lesson", tasks.lessons().values(), ids=lambda lesson: lesson.notebook)

@@ -96,12 +96,12 @@ def guard_blank(root: Path, name: str) -> list[str]:
 
 
 def guard_points(root: Path, name: str) -> list[str]:
-    """The solution of each written answer ends with what a good answer holds, one line for each point."""
+    """The solution of each written answer ends with what a good answer contains, one line for each point."""
     problems = []
     for cell in notebook(root / "solutions" / f"{name}.ipynb").cells:
         mark = cell.metadata.get("labs", {})
         if mark.get("kind") == "answer":
-            told = cell.source.partition("**A good answer holds** (1 point each):")[2]
+            told = cell.source.partition("**A good answer contains** (1 point each):")[2]
             count = len(re.findall(r"^- ", told, re.MULTILINE))
             if count != mark["points"]:
                 problems.append(f"{mark['id']} is worth {mark['points']} points and lists {count}")
@@ -334,7 +334,7 @@ def test_guards_see_what_they_guard_against(broken):
     change(BLANK, lambda nb: nb["cells"][0].update(source="Long"))
     assert len(guard_minutes(root, "01_small")) == 1
     answer = {"labs": {"id": "T1", "kind": "answer", "points": 2}}
-    told = "Because.\n\n**A good answer holds** (1 point each):\n- one"
+    told = "Because.\n\n**A good answer contains** (1 point each):\n- one"
     change(SOLVED, lambda nb: nb["cells"][0].update(metadata=answer, source=told))
     assert guard_points(root, "01_small") == ["T1 is worth 2 points and lists 1"]
     change(SOLVED, lambda nb: nb["cells"][2]["outputs"][0]["data"].update({"image/png": "aGk="}))

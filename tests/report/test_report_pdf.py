@@ -99,7 +99,7 @@ def test_the_text_comes_in_reading_order(made):
         "Main result",
         "Contents",
         "What is missing",
-        "T1: Data against",
+        "T1: Data parallelism and",
         "Copies of the network.",
         "T5: An account of",
     ]
@@ -108,7 +108,7 @@ def test_the_text_comes_in_reading_order(made):
         "Numbers",
         "a table",
         "rate = 0.01",
-        "A good answer holds",
+        "A good answer contains",
         "Evidence",
         "ResNet50_w1.out",
     ]

@@ -85,11 +85,11 @@ def _stand(lesson, rows, folder):
 
 def _head(stands):
     needed = [(lesson, stand) for lesson, stand in stands if not lesson.optional]
-    hours = sum(lesson.minutes for lesson, _ in needed) / 60
+    hours = round(sum(lesson.minutes for lesson, _ in needed) / 30) / 2
     right, count = (sum(stand[number] for _, stand in needed) for number in (0, 1))
     done = [done for _, stand in needed for done in stand[2].values()]
     return (
-        f"{len(stands)} notebooks, {hours:.0f} hours, {right} of {count} checks right, "
+        f"{len(stands)} notebooks, {hours:g} hours, {right} of {count} checks right, "
         f"{sum(done)} of {len(done)} tasks done"
     )
 
@@ -105,7 +105,7 @@ def _left(figure, axis, names):
 
 
 def first(runs):
-    """Figure of the first measurement, each of its rounds, with the question that it asks.
+    """Figure of the first measurement: each of its rounds, and the question that the result raises.
 
     runs: of first.measure; where they hold no speedup, the figure says so.
     """

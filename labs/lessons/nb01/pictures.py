@@ -20,10 +20,11 @@ _BESIDE = {"Goyal": (6, 4), "Akiba": (8, 6), "Jia": (8, 4), "Ying": (-8, 0), "Mi
 
 
 def gap(per_year):
-    """What the largest trainings needed and what one chip gives, from 2012 on; and when one chip would be there.
+    """What the largest trainings needed and what one chip gives, from 2012 on; and when one chip would get there.
 
-    per_year: a function that gives the factor of a year for something that doubles every so many months. The trainings
-    doubled every 3.4 months until 2018 (D. Amodei and D. Hernandez, OpenAI, 2018), a chip every 24 (Moore's law).
+    per_year: a function that returns the growth in a year of something that doubles every given number of months. The
+    training runs doubled every 3.4 months until 2018 (D. Amodei and D. Hernandez, OpenAI, 2018), a chip every 24
+    (Moore's law).
     """
     yearly, names = [per_year(3.4), per_year(24)], ["the largest training runs", "one chip"]
     needed, chip = (factor**6 for factor in yearly)

@@ -63,7 +63,7 @@ def scaling(function):
     yield not near(speedup, 5), f"{tried}: your speedup is {speedup:.3g}. Divide the two times."
     yield (
         near(efficiency, 5 / 32),
-        "The speedup is right. It compares with `first`, not with one device: what would be ideal?",
+        "The speedup is right. It is relative to `first`, not to one device: what would be the ideal speedup?",
     )
     yield near(efficiency, 62.5), f"The speedup is right. {PER_CENT}"
     yield (
@@ -140,8 +140,8 @@ def rounding(lowest, highest):
         are(45.5 / 12.5, 44.5 / 11.5),
         "You made both times too long, or both too short, so the errors nearly cancel. Which pair is the worst?",
     )
-    yield are(45 / 12.5, 45 / 11.5), "You varied only the 12 s. The 45 s are rounded, too."
-    yield are(44.5 / 12, 45.5 / 12), "You varied only the 45 s. The 12 s are rounded, too."
+    yield are(45 / 12.5, 45 / 11.5), "You varied only the 12 s. The 45 s is rounded, too."
+    yield are(44.5 / 12, 45.5 / 12), "You varied only the 45 s. The 12 s is rounded, too."
     yield (
         are(44 / 13, 46 / 11),
         "These are errors of a whole second. Rounding changes a number by at most half of that.",

@@ -1,7 +1,7 @@
 """Synchronous and asynchronous SGD on a real problem, over simulated time: softmax regression on the bundled digits.
 
-The gradients are computed, the seconds are given: `times[i, w]` is how long worker w takes for its i-th gradient
-(labs.lessons.nb02.stragglers.draws; used again from the start when they are over).
+The gradients are really computed, but the times are given: `times[i, w]` is how long worker w takes for its i-th
+gradient (labs.lessons.nb02.stragglers.draws; used again from the start when they are over).
 """
 
 import heapq

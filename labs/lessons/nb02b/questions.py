@@ -204,7 +204,8 @@ def _holds(vector, workers, worker, chunk):
 
 
 def _with_unequal_chunks(function, judged):
-    """Cases of a gradient of 10 numbers on 3 workers. judged: 0 for the reduce-scatter, 1 for the all-gather."""
+    """Cases of a function that fails with chunks of unequal length (4, 3 and 3 numbers, on 3 workers). judged: which
+    function, 0 for the reduce-scatter or 1 for the all-gather."""
     random = np.random.default_rng(3)
     own = [[random.integers(-9, 9, size).astype(float) for size in (4, 3, 3)] for _ in range(3)]
     sums = [np.sum([own[worker][chunk] for worker in range(3)], axis=0) for chunk in range(3)]

@@ -64,7 +64,7 @@ def scaled_loss(function):
     yield (
         np.isclose(value, losses.mean()),
         "This is the mean over the replica's own images. Summed over K replicas, the gradient becomes K times "
-        "too large. Which batch must you divide the sum by?",
+        "too large. By the size of which batch must you divide the sum?",
     )
     yield (
         np.isclose(value, losses.sum()),
@@ -212,7 +212,7 @@ def model_in_scope(model, batches):
     )
     yield (
         any(not hasattr(v.value, "values") for v in model.optimizer.variables),
-        "The network is mirrored, but its optimizer is not: create it and compile in the scope, too.",
+        "The network is mirrored, but its optimizer is not: create it and compile the model in the scope as well.",
     )
     yield (
         getattr(model, "jit_compile", False),

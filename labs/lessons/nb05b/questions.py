@@ -37,6 +37,6 @@ def late(gpus):
     yield gpus == 4, "`module load` is a command. How far down does sbatch read a script?"
     yield (
         gpus == 1,
-        "At this site a job gets only the GPUs that it asks for. Does any line that sbatch reads ask for one?",
+        "At this site a job gets only the GPUs that it requests. Is one requested in a line that sbatch reads?",
     )
     yield True, "Either the late line counts, or it does not. How many GPUs does the job get in each case?"

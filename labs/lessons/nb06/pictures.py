@@ -56,8 +56,8 @@ def _words(title, counts, labels):
     far = _far(counts, labels)
     return (
         f"{title}: classes seen by each worker {', '.join(map(str, per_worker))}; "
-        f"{(counts > 0).sum(-1)[filled].mean():.1f} classes in a batch on average. Distance from the mix of all "
-        f"samples: {far[0]:.2f} for workers, {far[1]:.2f} for batches."
+        f"{(counts > 0).sum(-1)[filled].mean():.1f} classes in a batch on average. Distance from the class "
+        f"mix of the whole data set: {far[0]:.2f} for workers, {far[1]:.2f} for batches."
     )
 
 
@@ -87,7 +87,7 @@ def balance(labels, cases, *, batch, classes=10):
 
 
 def _bar(height, span, label):
-    """Colour bar from 0 to 1 as RGBA pixels (for dpi 90): drawn once, it costs nothing when the picture changes.
+    """Colour bar from 0 to 1 as RGBA pixels (at 90 dpi): drawn once, it costs nothing when the picture changes.
 
     height: inches; span: (bottom, height) of the bar as shares of it.
     """
@@ -163,7 +163,7 @@ def unseen(counted, *, title="shuffle with own seeds, then shard"):
 def epoch_times(records):
     """Seconds of the steady epochs over the number of ranks, a curve for each script, and the ideal line.
 
-    records: {name: list of run records, by ranks}. The first epoch of each repeat is warm-up and left out.
+    records: {name: list of run records, by ranks}. The first epoch of each repeat is a warm-up and is left out.
     """
     figure, (axis,) = new_figure(1, width=6.0)
     sentences, ticks, first = [], set(), None
@@ -183,5 +183,5 @@ def epoch_times(records):
     axis.set_ylim(0, 1.3 * axis.get_ylim()[1])
     axis.legend(fontsize=9, ncols=2, loc="upper center")
     stamp(figure, "measured")
-    figure.alt = " ".join(sentences) + " Short lines are the single epochs; the first one is left out."
+    figure.alt = " ".join(sentences) + " Short lines mark the individual epochs; the first one is left out."
     return figure

@@ -48,7 +48,7 @@ def play(path, ranks=RANKS, change=None):
         told = re.sub(r" \((?:None|Average|Sum|\d+)\)", "", str(problem))
         yield True, f"Played on {ranks} ranks, {_at(world)}: {told}"
     except student_code.Endless as problem:
-        line = problem.line[0].lower() + problem.line[1:]
+        line = str(problem)[0].lower() + str(problem)[1:]
         yield True, f"A rank does not get past {line}. Played on {ranks} ranks, {_at(world)}: who could change that?"
     return PlayedRanks(returned, text.getvalue(), [exchange.kind for exchange in world.exchanges])
 

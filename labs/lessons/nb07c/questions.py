@@ -131,8 +131,8 @@ def every_error_mended(path):
     right = near(found[2], errors.mean(), 1e-6)
     yield (
         not right and near(found[2], by_rank, 1e-6),
-        "This is the mean of the ranks' means, and the ranks do not have equally many points: one point counts less "
-        "than another.",
+        "This is the mean of the ranks' means, but the ranks have different numbers of points, so the points do not "
+        "all count equally.",
     )
     left = f"{found[2]:.6f} is not the mean square error of all 25 points. Are some left out, or counted twice?"
     yield not right, left
@@ -211,7 +211,7 @@ def signal_number(number):
         number in (137, -9),
         "A shell adds 128 to the number of a signal, and Python writes a minus sign before it. Which signal is it?",
     )
-    yield number != 9, "The launcher's lines name the signal. Read what it says of the process that ended first."
+    yield number != 9, "The launcher's lines name the signal. Read what they say about the process that ended first."
 
 
 @judges("07.48")

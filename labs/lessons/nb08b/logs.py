@@ -7,7 +7,8 @@ from labs.results import verdict
 
 def table(runs, first, second):
     """Rows on efficiency(first) / efficiency(second): from every step, from epoch times in whole seconds, and from
-    these with their rounding counted. runs: labs.results.run.Run objects. Raises MetricsError, as verdict.compare."""
+    these with their rounding taken into account. runs: labs.results.run.Run objects. Raises MetricsError, as
+    verdict.compare."""
     versions = {
         "every step, as recorded": runs,
         "whole seconds, at face value": [rounded(run, counted=False) for run in runs],

@@ -73,7 +73,7 @@ def _compared(case, by_rank):
 
 @cache
 def start():
-    """The weights with which all ranks begin: of the layer that is not trained, and of the others."""
+    """The weights with which all ranks begin: those of the layer that is not trained, and those of the others."""
     random = np.random.default_rng(1)
     weights = [random.normal(0, 0.5, shape).astype("float32") for shape in SHAPES]
     return weights[:2], weights[2:]

@@ -120,7 +120,7 @@ _LIKE = {
     "once": "You take the mean only after step k, and never again. Take it after every k-th step.",
     "not at k": "You take the mean after all steps except each k-th. Look at the condition again.",
     "at the end": "You take the mean only once, at the end. Take it after every k-th step.",
-    "first mean": "Training ends after the first mean, although there are more batches.",
+    "first mean": "Training ends after the weights are averaged for the first time, although there are more batches.",
     "only k-th": "You use only one batch in k. Each rank takes a step for every batch, and the mean after k steps.",
     "repeated": "You use each batch k times before you take the mean. Use each batch for one step.",
     "collected": "You take one step for k batches, with the mean of their gradients. Take a step for each batch.",

@@ -53,7 +53,7 @@ def begin(seed):
 
 
 def _layers(weights):
-    """The weights as matrices, shapes (..., rows, columns): views, so what changes them changes `weights`."""
+    """The weights as matrices, shapes (..., rows, columns): views, so changing them changes `weights`."""
     found, start = [], 0
     for rows, columns in SHAPES:
         end = start + rows * columns

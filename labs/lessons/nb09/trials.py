@@ -14,7 +14,7 @@ TARGET = 0.95  # share of the validation images
 
 
 def shards(workers, order):
-    """Numbers of the training images of each worker, equally many; order: "shuffled", or "sorted" by label."""
+    """Numbers of the training images of each worker, the shares as equal as possible; order: "shuffled" or "sorted"."""
     labels = small.digits().train.labels
     numbers = np.arange(len(labels)) if order == "shuffled" else np.argsort(labels, kind="stable")
     return np.array_split(numbers, workers)
@@ -53,7 +53,7 @@ def train(batch, rate, *, epochs=None, steps=None, seed=0):
 
 
 def tuned(batch, rates, *, steps, seeds):
-    """[the run of each seed] at the rate whose mean validation accuracy is best; each has this {rate}."""
+    """A list of runs, one for each seed, at the rate with the best mean validation accuracy; each has its "rate"."""
     tried = [[train(batch, rate, steps=steps, seed=seed) | {"rate": rate} for seed in seeds] for rate in rates]
     return max(tried, key=lambda runs: np.mean([each["validation"] for each in runs]))
 
@@ -111,7 +111,7 @@ def squares(*, workers, batch, rate, steps, seed=0):
 def search(rates, rungs, *, batch=32, seed=0):
     """A search for a rate that stops bad runs early: (best validation accuracy, epochs of all runs together).
 
-    rungs: epochs that a run has completed when it is compared, as (1, 3, 9, 27). At each rung but the last the
+    rungs: the numbers of epochs after which runs are compared, such as (1, 3, 9, 27). At each rung but the last the
     best third goes on. (27,) alone stops none. Successive halving, by thirds: K. Jamieson and A. Talwalkar, 1502.07943.
     """
     data, before, spent, weights = small.digits(), 0, 0, [small.begin(seed) for _ in rates]

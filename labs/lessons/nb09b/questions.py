@@ -87,7 +87,10 @@ def fit(function):
             yield straight, "You plot S against B. Against which quantity is S a straight line?"
         powers = [np.polyfit(np.log(batches), np.log(steps), 1) for steps in asked]
         power = np.allclose([value[0] for value in given], [np.exp(v[1]) for v in powers], rtol=1e-3)
-        yield power, "This fits a power of B, which is a straight line in logarithms. Such a curve has no lower limit."
+        yield (
+            power,
+            "This fits a power of B, a straight line in logarithms. Such a curve falls towards 0: it has no S_min.",
+        )
         smallest = np.allclose([value[0] for value in given], [min(steps) for steps in asked], rtol=1e-3)
         yield (
             smallest,

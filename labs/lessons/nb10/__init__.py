@@ -1,6 +1,6 @@
 """Notebooks 10 and 10b: their questions, pictures and the small programs that they measure.
 
-limited     six trainings, each with a limit of its own, and what removes it; recorded, watched by a sampler
+limited     six training runs, each with its own bottleneck, and what removes it; recorded, watched by a sampler
 feeding     an image folder to decode, the network that reads it, and how long it waits
 by_hand     what scripts that exchange by hand share: a network, batches, one process to compare with
 precision   one network in float32, bfloat16 and float16

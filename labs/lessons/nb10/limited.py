@@ -1,9 +1,10 @@
-"""Six trainings, each with a limit of its own, and what removes this limit; watched by a sampler.
+"""Six training runs, each with its own bottleneck, and what removes it; watched by a sampler.
 
     python -m labs.lessons.nb10.limited CASE [--remedy REMEDY] [--seconds 6]
 
-in one process, or in as many ranks as `SETTINGS` says. It trains for some seconds in a loop that times every phase, and
-writes runs/NAME.rankR.samples. Their head says how many operations an image takes, and how many this worker can do.
+It runs in one process, or in as many ranks as `SETTINGS` says. It trains for some seconds in a loop that times every
+phase, and writes runs/NAME.rankR.samples. Their head says how many operations an image takes, and how many this worker
+can do.
 """
 
 import argparse

@@ -31,13 +31,13 @@ def waits(measured, kind="measured"):
     figure.alt = (
         "Time of a step by pipeline. "
         + " ".join(reversed(sentences))
-        + " In brackets: 95 % intervals in these minutes."
+        + " In brackets: 95 % intervals, valid only for these minutes."
     )
     return figure
 
 
 def ladder(steps, kind="measured"):
-    """How many times as fast each change is as the training that was given, in turns with it, and the accuracy.
+    """Speed after each change, as a multiple of the given script's speed (measured in turns with it), and the accuracy.
 
     steps: {name of the change: (labs.results.intervals.Estimate of the ratio, images/s, accuracy)}. Whiskers: 95 %
     intervals of the ratio, over rounds; one that would flatten the bars is cut off, with an arrow. Without intervals

@@ -216,7 +216,7 @@ def parallel(function):
     probe, made, epoch = yield from _tried(function)
     yield from _not_the_batches(made, epoch)
     yield from _read_otherwise(probe)
-    yield probe.ranks == {4}, "`small` gets whole batches. Here, still make each image small by itself."
+    yield probe.ranks == {4}, "`small` gets whole batches. Here, still resize each image separately."
     yield from _fixed_batch(function)
 
 

@@ -30,7 +30,10 @@ def loss_scale(scale):
 def block(size):
     layers = 24
     whole = isinstance(size, int | np.integer)
-    yield not whole, "Give a whole number: a block has whole layers, and the next cell builds blocks of this size."
+    yield (
+        not whole,
+        "Give a whole number: a block consists of whole layers, and the next cell builds blocks of this size.",
+    )
     kept = {each: ceil(layers / each) + each for each in range(1, layers + 1)}
     yield size in kept and kept[size] == min(kept.values()), None
     yield (

@@ -14,7 +14,7 @@ from labs.results import intervals
 
 
 class Measuring:
-    """Networks that are measured one after the other in the background, each as `breakdown.measure` does it.
+    """Measures networks one after the other in the background, each with `breakdown.measure`.
 
     `wait` collects. What is computed meanwhile takes from the cores, and shows in the steps. The measurement ends with
     this process, also where nobody waited.
@@ -103,10 +103,10 @@ WHOLE = ("sum of the parts", "whole step", "residual")
 def whole_step(found, seconds):
     """{name: (seconds of a step, (low, high) or None)} for WHOLE: the parts' sum against a step measured elsewhere.
 
-    found: of labs.measure.breakdown.measure; seconds: of a step of a training with the same network, local batch and
-    number of workers, one for each round or repeat: [epoch / run.steps for epoch in run.steady_times()[0]] of a
-    labs.results.run.Run. Of this measurement itself there is no residual: the parts are differences, and add up to its
-    last kind of step in each round.
+    found: of labs.measure.breakdown.measure; seconds: those of a step in a training run with the same network, local
+    batch and number of workers, one for each round or repeat: [epoch / run.steps for epoch in run.steady_times()[0]] of
+    a labs.results.run.Run. Of this measurement itself there is no residual: the parts are differences, and add up to
+    its last kind of step in each round.
 
     95 % t intervals over rounds; of the residual, which is whole minus sum and can be negative, Welch's. The two did
     not take turns: what changed on the machine between them is in the residual, and not in its interval.
@@ -117,7 +117,9 @@ def whole_step(found, seconds):
     breakdown.parts(found)  # raises for missing kinds
     steps, seconds = breakdown.means(found)[breakdown.KINDS[-1]], list(seconds)
     if not seconds:
-        raise breakdown.BreakdownError("No step of a training was given, so the parts stand alone.")
+        raise breakdown.BreakdownError(
+            "No step of a training run was given, so there is nothing to compare the parts with."
+        )
     both = [(fmean(values), intervals.plain(values)) for values in (steps, seconds)]
     welch = None
     if min(len(seconds), len(steps)) > 1:
@@ -142,7 +144,7 @@ def whole_steps(steps, runs):
 
 def predictions(fit, observations):
     """Rows of labs.lessons.nb12.pictures.held_out: what the fit says of steps, and how long they took; [] without a
-    fit. Intervals: 95 %; of the measured step over rounds, in these minutes."""
+    fit. Intervals: 95 % for predictions; for the measured step over rounds, valid only for these minutes."""
     rows = []
     for seen in observations if fit else ():
         told = costs.predict_from_fit(fit, seen.model, seen.workers, seen.local_batch).step_seconds

@@ -233,8 +233,14 @@ def breakdown(results):
     small.set_xlim(max(low, -2 * longest), min(high, 2 * longest))  # a long whisker leaves the bars their size
     for each in (axis, small):
         each.axvline(0, color="black", lw=1)
-    stamp(figure, *(found["kind"] for found in results), note="whiskers: intervals in these minutes, cut if long")
-    figure.alt = "Parts of a step in milliseconds, with intervals in these minutes. " + " ".join(sentences)
+    stamp(
+        figure,
+        *(found["kind"] for found in results),
+        note="whiskers: intervals, valid only for these minutes, cut if long",
+    )
+    figure.alt = "Parts of a step in milliseconds, with intervals that are valid only for these minutes. " + " ".join(
+        sentences
+    )
     return figure
 
 
@@ -257,9 +263,9 @@ def whole(compared, *kinds):
     axis.axvline(0, color="black", lw=1)
     axis.set_yticks(range(len(names)), names)
     _in_ms(axis, ylim=(len(names) - 0.4, -0.6), title="sum of the parts and a whole step")
-    stamp(figure, *kinds, note="whiskers: intervals in these minutes")
+    stamp(figure, *kinds, note="whiskers: intervals, valid only for these minutes")
     figure.alt = (
-        "The sum of a step's parts beside a whole step of a training run, with intervals in these minutes. "
+        "A step's parts, summed, beside a whole step of a training run; intervals are valid only for these minutes. "
         + " ".join(sentences)
     )
     return figure
@@ -267,7 +273,7 @@ def whole(compared, *kinds):
 
 def held_out(rows, kind="measured"):
     """Predicted steps beside measured ones. rows: dicts {name, predicted: (seconds, interval or None), measured: the
-    same}. Intervals: of what is predicted 95 %, of what was measured in these minutes."""
+    same}. Intervals: 95 % for the predicted steps; those of the measured steps are valid only for these minutes."""
     figure, (axis,) = new_figure(1, width=8.0, height=1.0 + 0.55 * len(rows))
     sentences = []
     for place, row in enumerate(rows):
@@ -293,17 +299,18 @@ def held_out(rows, kind="measured"):
         figure,
         "predicted",
         kind,
-        note="intervals: predicted 95 %, measured in these minutes; on the right the residual",
+        note="intervals: 95 % for predictions, valid only for these minutes for measurements; right: residual",
     )
-    figure.alt = "Predicted steps with 95 % intervals, and measured steps with intervals in these minutes. " + " ".join(
-        sentences
+    figure.alt = (
+        "Predicted steps with 95 % intervals, and measured steps with intervals that are valid only for these minutes. "
+        + " ".join(sentences)
     )
     return figure
 
 
 def hidden(cases, kind="measured"):
     """All-reduce of a step within the backward pass and after it, one bar for each of `cases`: {name: rows of
-    labs.lessons.timeline.overlap}. Whiskers: intervals over the steps, in these minutes."""
+    labs.lessons.timeline.overlap}. Whiskers: intervals over the steps, valid only for these minutes."""
     figure, (axis,) = new_figure(1, width=8.0, height=1.1 + 0.45 * len(cases))
     sentences = []
     for place, (name, rows) in enumerate(cases.items()):
@@ -332,7 +339,7 @@ def hidden(cases, kind="measured"):
     axis.set(ylim=(len(cases) - 0.4, -0.6), xlabel="milliseconds of all-reduce per step", xlim=(0, None))
     axis.set_title("how much of the all-reduce is within the backward pass")
     axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    stamp(figure, kind, note="whiskers: intervals over steps, in these minutes")
+    stamp(figure, kind, note="whiskers: intervals over steps, valid only for these minutes")
     figure.alt = "All-reduce of a step within the backward pass and after it. " + " ".join(sentences)
     return figure
 

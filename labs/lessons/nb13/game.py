@@ -111,7 +111,7 @@ def show(id, program, last=False, **changes):
     except ProgramError as problem:
         return print(f"{puzzle.title}: {sizes(case)}. Not right: {problem}")
     except student_code.Endless as problem:
-        return print(f"{problem.line}: stopped after {student_code.SECONDS} s without an end. Does this loop end?")
+        return print(f"{problem}: stopped after {student_code.SECONDS} s without an end. Does this loop end?")
     played, problem = played_of(puzzle, case, operations)
     print(f"{puzzle.title}: {sizes(case)}. {f'Not right: {problem}' if problem else 'The sums are right.'}")
     if not problem:

@@ -103,7 +103,7 @@ def second_halves_in_time(played, operations, bar):
 
 def _late_errors(played, passes):
     """(ms for which ranks wait for errors that a rank computes after second halves, the most second halves before one).
-    Where the rank that is waited for waits for the same micro-batch, it is the rank behind it that counts."""
+    If the rank that others wait for is itself waiting for the same micro-batch, the next rank counts instead."""
     waits = {}  # {(rank, micro-batch): ms}
     for event in (event for event in played.events if event.word == "wait"):
         if found := _AN_ERROR.search(event.text):

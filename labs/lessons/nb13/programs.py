@@ -31,7 +31,7 @@ an error that is sent leaves its rank; of another tensor, a copy is sent. `recei
 already holds. All ranks call `all_reduce`, `reduce_scatter` and `all_gather` in the same order; several tensors in a
 call are one message. After `reduce_scatter` and before `all_gather`, rank r holds part r. With `wait=False`, an
 exchange is only started: the call returns a number for `wait`, and nobody may use its tensors until then. At its end, a
-program waits for all that it has started. `free(tensor, keep=2)` frees all parts but part 2.
+program waits for everything that it has started. `free(tensor, keep=2)` frees all parts but part 2.
 """
 
 import ast

@@ -109,7 +109,7 @@ def _scaled(case, factor):
 
 
 def _layer(case):
-    """ms of one micro-batch in one layer, forward and backward."""
+    """Milliseconds that one micro-batch takes in one layer, forward and backward."""
     return case.forward + case.inputs + case.weights
 
 
@@ -128,7 +128,7 @@ def _plain(ranks=4, layers=6, factor=1.0):
 
 def _best_plain(case):
     """Each rank computes one micro-batch, and then all gradients go as one message, which is also the bound: without
-    `wait=False` nothing overlaps, and fewer messages than one there are not."""
+    `wait=False` nothing overlaps, and there cannot be fewer than one message."""
     time = case.load + case.layers * (_layer(case) + case.update) + case.ring(case.layers * case.parameters, 2)
     return {"time": (time, time)}
 
@@ -141,9 +141,9 @@ def _buckets(ranks=4, layers=12, factor=1.0):
 
 
 def updated_in_buckets(case):
-    """ms from the begin of the backward pass until the last layer is updated, for the best choice of buckets of
-    neighbouring layers, which all choices are searched for; each is sent as soon as its last layer is done, and the
-    layers of a bucket are updated while the next one is on its way."""
+    """Milliseconds from the beginning of the backward pass until the last layer is updated, for the best choice of
+    buckets of neighbouring layers, found by searching all choices; each is sent as soon as its last layer is done, and
+    the layers of a bucket are updated while the next one is on its way."""
     backward, found = case.inputs + case.weights, [[(0.0, case.layers * (case.inputs + case.weights))]]
     for layers in range(1, case.layers + 1):
         ends = set()  # (end of the exchange, end of the updates) of these layers, counted from the last one
@@ -311,7 +311,7 @@ def _zero_bubble(ranks=4, rounds=2, factor=1.0):
 
 def _best_zero_bubble(case):
     """Bound: the last rank can begin after K - 1 forward passes, and computes M times. Memory: of the fastest schedule
-    that is known, in which second halves wait on rank r until r more errors have been handed on."""
+    that is known, in which rank r delays each second half until it has handed on r more errors."""
     first = case.load + (case.ranks - 1) * (case.forward + case.message(case.activation))
     time = first + case.batches * _layer(case) + case.update
     memory = (2 + case.slots) * case.parameters + (2 * case.ranks + 1) * case.activation

@@ -47,7 +47,10 @@ def tolerance(function):
 @judges("14.5")
 def all_reduces(mirrored, horovod, ddp, jit):
     yield (mirrored, horovod, ddp, jit) == (5, 4, 4, 4), None
-    yield mirrored == 4, "A: in line 4, each replica has the gradient of its own share. Which call knows all replicas?"
+    yield (
+        mirrored == 4,
+        "A: in line 4, each replica has the gradient of its own share. Which call has access to all replicas?",
+    )
     yield mirrored != 5, "A: the replicas stay apart until one call must change weights that all of them hold."
     yield (
         horovod == 1,
