@@ -235,10 +235,11 @@ elif answered("07.23") and not quick:
 
 # %%
 if batch_job and batch_job.records:
-    print(*[line for line in batch_job.out.read_text().split("\n") if "Rank " in line], sep="\n")
+    text = batch_job.out.read_text().replace("<stdout>:", " ")  # as horovodrun marks its lines
+    print(*[line for line in text.split("\n") if "Rank " in line], sep="\n")
     record = run_record.load(batch_job.records[0])
     has = record.configuration
-    print(has.workers, "ranks on", has.nodes, "nodes; weights identical:", record.weights["identical"])
+    print("ranks:", has.workers, "nodes:", has.nodes, "weights identical:", record.weights["identical"])
     print("oversubscribed:", record.oversubscribed)
 
 # %% [markdown]

@@ -124,7 +124,7 @@ check("07.32", "scripts/reports_loss.py")
 # %%
 if several and answered("07.32"):
     job = jobs.run("scripts/reports_loss.py", name="reports_loss_mended", ranks=2, timeout=120)
-    print(job.out.read_text())
+    print(job.out.read_text().replace("<stdout>:", " "))
 
 # %% [markdown]
 # ## Three jobs
