@@ -1,4 +1,4 @@
-"""How good the schedules of notebooks 13 and 13b can be: the bars beside references and plain programs, and searches.
+"""How good the schedules of notebooks 13 to 13c can be: the bars beside references and plain programs, and searches.
 
     python benchmarks/schedules.py [--search | --moves]
 
@@ -24,7 +24,9 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "tests/lessons")]
 
 import nb13
+import nb13a
 import nb13b
+import nb13c
 
 from labs.lessons.nb13 import game, pictures
 from labs.lessons.nb13.programs import (
@@ -50,7 +52,7 @@ from labs.lessons.nb13.programs import (
 from labs.lessons.nb13.puzzles import MEASURES, PUZZLES, bars, changed, measured
 from labs.simulate.schedule import play
 
-ANSWERS = nb13.ANSWERS | nb13b.ANSWERS
+ANSWERS = nb13.ANSWERS | nb13a.ANSWERS | nb13b.ANSWERS | nb13c.ANSWERS
 PLAIN = {"13.3": 1} | dict.fromkeys(PUZZLES, 0)  # number of the wrong answer that is right, but plain
 
 

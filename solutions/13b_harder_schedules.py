@@ -7,26 +7,24 @@
 # ---
 
 # %% [markdown]
-# # Harder schedules: rings, tensor parallelism and pipelines
+# # Harder schedules: rings and tensor parallelism
 #
-# **Time: 150 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 80 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** only *everything* contains this notebook.
 #
-# This notebook is **optional**. Each of its six puzzles takes about 25 minutes, and you can choose any order. You write
-# programs as in notebook 13; its first section explains how. Three things are new here: single messages from one rank
-# to another, layers that are split over the ranks, and backward passes in two halves.
+# This notebook is **optional**. Each of its three puzzles takes 20 to 25 minutes, and you can choose any order. You
+# write programs as in notebook 13; its first section explains how. Two things are new here: single messages from one
+# rank to another, and layers that are split over the ranks.
 
 # %%
-from labs.checks import answered, check
-from labs.lessons.nb13 import game, real
+from labs.checks import check
+from labs.lessons.nb13 import game
 from labs.lessons.nb13.programs import (
     activation,
     all_gather,
     all_reduce,
     backward,
-    backward_inputs,
-    backward_weights,
     error,
     forward,
     free,
@@ -38,6 +36,7 @@ from labs.lessons.nb13.programs import (
     send,
     update,
     wait,
+    weights,
 )
 
 # %% [markdown]
@@ -55,7 +54,8 @@ from labs.lessons.nb13.programs import (
 #
 # These tensors can be sent:
 #
-# - `gradient(layer)`, or parts of it: `gradient(0, 2)` is part 2, and `gradient(0, 2, 3)` is parts 2 and 3
+# - `gradient(layer)`, or some of its K parts, which are of equal size: `gradient(0, 2)` is part 2, and
+#   `gradient(0, 2, 3)` is parts 2 and 3
 # - `activation(layer, batch)`: what a layer hands to the next layer
 # - `error(layer, batch)`: the gradient of the loss with respect to this activation; in the backward pass, each layer
 #   computes it for the layer before
@@ -194,7 +194,8 @@ game.show("13.8", by_halves)
 # A *share* is one of the terms that add up to the result. Add up the shares before you use them:
 # `all_reduce(activation(layer, 0))` or `all_reduce(error(layer, 0))`. To put parts together, call
 # `all_gather(activation(layer, 0))`. The activations of layers 0, 2, 4, ... are four times as wide as the others, as in
-# the feed-forward layers of a transformer.
+# the feed-forward layers of a transformer. Two more words, `reduce_scatter` and `free`, may be used; notebook 13a
+# explains them.
 
 # %%
 game.puzzle("13.9")
@@ -235,186 +236,6 @@ game.show("13.9", tensor_parallel)
 # This is how Megatron-LM splits the layers of a transformer
 # ([M. Shoeybi and others, 2019](https://arxiv.org/abs/1909.08053)).
 #
-# ## Puzzle 10: GPipe
-#
-# Rank r holds only layer r, so K equals L. Micro-batches pass through the ranks as on a production line. Send
-# `activation(rank, batch)` to the next rank and, in the backward pass, `error(rank - 1, batch)` to the previous one.
-# An activation or an error that you send leaves the rank; it does not keep a copy. The backward pass needs only the
-# activation that came in. In puzzles 10 to 12, each rank computes only its own layer, and each pass only once. In their
-# pictures, the number in a box is the micro-batch.
-
-# %%
-game.puzzle("13.10")
-
-# %% [markdown]
-# <details><summary>Hint 1</summary>In the plain solution, a micro-batch goes forward and backward through all ranks
-# before the next one begins. How many ranks work at the same time?</details> <details><summary>Hint 2</summary>Two
-# loops over the micro-batches: one for all forward passes, one for all backward passes. Only rank 0 loads; only rank K
-# - 1 does not send an activation.</details> <details><summary>Hint 3</summary>For rank 2: receive <code>activation(1,
-# batch)</code>, compute layer 2, send <code>activation(2, batch)</code>. Backward: receive <code>error(2,
-# batch)</code>, compute, send <code>error(1, batch)</code>.</details>
-
-
-# %% labs={"id": "13.10"}
-@program
-def gpipe(rank, K, L, M):
-    ### BEGIN SOLUTION
-    for batch in range(M):
-        if rank == 0:
-            load(batch)
-        else:
-            receive(activation(rank - 1, batch), rank - 1)
-        forward(rank, batch)
-        if rank < K - 1:
-            send(activation(rank, batch), rank + 1)
-    for batch in range(M):
-        if rank < K - 1:
-            receive(error(rank, batch), rank + 1)
-        backward(rank, batch)
-        if rank > 0:
-            send(error(rank - 1, batch), rank - 1)
-    update(rank)
-    ### END SOLUTION
-
-
-check("13.10", gpipe)
-
-# %%
-game.show("13.10", gpipe)
-
-# %% [markdown]
-# GPipe is by [Y. Huang and others, 2019](https://arxiv.org/abs/1811.06965).
-#
-# ## Puzzle 11: 1F1B
-#
-# GPipe keeps the activations of all M micro-batches until the backward passes begin. *One forward, one backward* (1F1B)
-# is just as fast and keeps far fewer: after the first error has arrived, a rank alternates between backward and forward
-# passes.
-
-# %%
-game.puzzle("13.11")
-
-# %% [markdown]
-# <details><summary>Hint 1</summary>How many micro-batches can rank r begin before the first error comes back? For the
-# last rank, it is one.</details> <details><summary>Hint 2</summary>Write the forward part (receive or load, compute,
-# send) as a function inside the program. Call it K - rank times, and then once after each backward pass, as long as
-# there are micro-batches.</details> <details><summary>Hint 3</summary>If the message says "Deadlock", two neighbours
-# are both sending: one an activation, the other an error. Start the messages with <code>wait=False</code>.</details>
-
-
-# %% labs={"id": "13.11"}
-@program
-def one_forward_one_backward(rank, K, L, M):
-    ### BEGIN SOLUTION
-    def forward_part(batch):
-        if rank == 0:
-            load(batch)
-        else:
-            receive(activation(rank - 1, batch), rank - 1)
-        forward(rank, batch)
-        if rank < K - 1:
-            send(activation(rank, batch), rank + 1, wait=False)
-
-    ahead = K - rank
-    for batch in range(ahead):
-        forward_part(batch)
-    for batch in range(M):
-        if rank < K - 1:
-            receive(error(rank, batch), rank + 1)
-        backward(rank, batch)
-        if rank > 0:
-            send(error(rank - 1, batch), rank - 1, wait=False)
-        if batch + ahead < M:
-            forward_part(batch + ahead)
-    update(rank)
-    ### END SOLUTION
-
-
-check("13.11", one_forward_one_backward)
-
-# %%
-game.show("13.11", one_forward_one_backward)
-
-# %% [markdown]
-# 1F1B comes from PipeDream ([D. Narayanan and others, 2019](https://arxiv.org/abs/1806.03377)). Megatron-LM uses the
-# form that you wrote here, which ends with one update for all micro-batches
-# ([D. Narayanan and others, 2021](https://arxiv.org/abs/2104.04473)).
-#
-# ## Puzzle 12: zero bubble
-#
-# A backward pass computes two things: the error, for which the previous rank is waiting, and the gradient of the
-# weights, for which nobody is waiting. So you can split the pass:
-#
-# - `backward_inputs(layer, batch)` gives the error of the layer before, and frees nothing yet.
-# - `backward_weights(layer, batch)` comes later. It adds to the gradient, and frees the activation and the error.
-#
-# Fill the idle times of 1F1B with second halves. But the activation and the error stay in memory until then, and there
-# is a bar for the memory, too.
-
-# %%
-game.puzzle("13.12")
-
-# %% [markdown]
-# <details><summary>Hint 1</summary>Start from your 1F1B program, with <code>backward_inputs</code> instead of
-# <code>backward</code>, and <code>backward_weights</code> after it. Which ranks still wait too often at the
-# start?</details> <details><summary>Hint 2</summary>The last rank has the most work at the start: errors that the
-# others are waiting for. It should put off its second halves; rank 0 need not.</details> <details><summary>Hint
-# 3</summary>Let the second halves of rank r lag r micro-batches behind: after micro-batch b, compute the one of b - r,
-# before you call the next forward part. Do the rest at the end.</details>
-
-
-# %% labs={"id": "13.12"}
-@program
-def zero_bubble(rank, K, L, M):
-    ### BEGIN SOLUTION
-    def forward_part(batch):
-        if rank == 0:
-            load(batch)
-        else:
-            receive(activation(rank - 1, batch), rank - 1)
-        forward(rank, batch)
-        if rank < K - 1:
-            send(activation(rank, batch), rank + 1, wait=False)
-
-    ahead, behind = K - rank, rank
-    for batch in range(ahead):
-        forward_part(batch)
-    for batch in range(M):
-        if rank < K - 1:
-            receive(error(rank, batch), rank + 1)
-        backward_inputs(rank, batch)
-        if rank > 0:
-            send(error(rank - 1, batch), rank - 1, wait=False)
-        if batch >= behind:
-            backward_weights(rank, batch - behind)
-        if batch + ahead < M:
-            forward_part(batch + ahead)
-    for batch in range(M - behind, M):
-        backward_weights(rank, batch)
-    update(rank)
-    ### END SOLUTION
-
-
-check("13.12", zero_bubble)
-
-# %%
-game.show("13.12", zero_bubble)
-
-# %% [markdown]
-# The idea is that of the schedule ZB-H1 by [P. Qi and others, 2024](https://arxiv.org/abs/2401.10241).
-#
-# ## On real processes
-#
-# Do these programs compute the right thing outside the simulation? The next cell runs your pipelines on 2 and on 4
-# processes, with a small network and real numbers. It compares the updated weights with those of a single process.
-
-# %%
-for id, pipeline in (("13.11", one_forward_one_backward), ("13.12", zero_bubble)):
-    if answered(id):
-        for ranks in (2, 4):
-            real.run(id, pipeline, ranks)
-
-# %% [markdown]
 # These are your best schedules of the examples so far:
 
 # %%
@@ -425,9 +246,7 @@ game.best()
 #
 # - A ring keeps all links busy. Where the latency is high, the number of messages matters more.
 # - In tensor parallelism, the wide activations should never leave their ranks.
-# - In a pipeline, the number of micro-batches determines the idle share, and the order of the operations determines the
-#   memory.
 # - A blocking message in the wrong place leads to a deadlock. Start messages early, and wait only where you need the
 #   result.
 #
-# Next: `14_other_engines`.
+# Next: `13c_pipeline_schedules`.

@@ -54,7 +54,7 @@ class Evidence(BaseModel, extra="forbid", frozen=True):
 
     runs: their names, as regular expressions; a search for the largest batch and a breakdown have names, too
     scripts, batch: files below notebooks/scripts, and of each site
-    figures: drawn from the runs; "schedules" are one's best ones of notebooks 13 and 13b
+    figures: drawn from the runs; "schedules" are one's best ones of notebooks 13 to 13c
     networks: two of them, whose efficiencies are compared
     """
 

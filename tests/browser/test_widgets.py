@@ -13,7 +13,7 @@ from . import lab
 from .keys import Widget
 
 WIDGETS = lab.widgets()
-LATER = pytest.mark.more("widgets of the kinds that notebooks 01, 02b, 06 and 13b show, on pages of their own")
+LATER = pytest.mark.more("widgets of the kinds that notebooks 01, 02b, 06 and 13c show, on pages of their own")
 LEFT = ("02_concurrency", "12_where_a_step_goes", "13_write_the_schedule")
 NAMES = [pytest.param(name, marks=LATER) if name in LEFT else name for name in WIDGETS]
 CASES = [

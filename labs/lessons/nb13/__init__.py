@@ -1,1 +1,1 @@
-"""Schedules that a student writes: data parallelism and ZeRO. What the twelve puzzles share lies here, too."""
+"""Schedules that a student writes: data parallelism. What the twelve puzzles share lies here, too."""

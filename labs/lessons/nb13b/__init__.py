@@ -1,1 +1,1 @@
-"""Schedules that a student writes: rings, tensor parallelism and pipelines."""
+"""Schedules that a student writes: rings and tensor parallelism."""

@@ -1,0 +1,1 @@
+"""Schedules that a student writes: pipelines."""
