@@ -106,16 +106,16 @@ def pair(root: Path, source: Path):
     """(solution notebook without outputs, student's notebook) of a source; nbformat 4.5, same cell ids.
 
     A cell with metadata `labs={"id": "NN.k"}` has the id `labs-NN-k`; the id of any other cell is a hash of
-    the name of the notebook, or of its first part, and of what the student sees in the cell, so it survives changes
-    elsewhere. A written answer gets its points, and behind the solution what a good answer contains, from the
-    tasks.toml of its lesson; a cell behind it lets students go through that list.
+    the name of the notebook, or of the one that it is a part of, and of what the student sees in the cell, so it
+    survives changes elsewhere. A written answer gets its points, and behind the solution what a good answer contains,
+    from the tasks.toml of its lesson; a cell behind it lets students go through that list.
     Raises BuildError for wrong markers or metadata, for an id that is used twice, and for a written answer that the
     tasks.toml does not know or that has no solution.
     """
     import jupytext
     import nbformat
 
-    label, text = label_of(root, source), source.read_text(encoding="utf-8")
+    whole, label, text = source.stem, label_of(root, source), source.read_text(encoding="utf-8")
     parsed = [jupytext.reads(form(text, label), fmt="py:percent") for form in (strip_markers, blank)]
     solution, student = parsed
     if len(solution.cells) != len(student.cells):
@@ -125,7 +125,8 @@ def pair(root: Path, source: Path):
     labs = {"source_hash": source_hash(root, source), "version": VERSION}
     lesson = _lesson(lesson_of(root, source))
     written = lesson and {item.id: item for item in lesson.task if item.kind == "answer"}
-    whole = (lesson and lesson.part_of) or source.stem  # a cell that moves to another part keeps its id
+    while (part := _lesson(lesson_of(root, Path(whole)))) and part.part_of:
+        whole = part.part_of  # a cell that moves to another part keeps its id
     for number, (full, seen_cell) in enumerate(zip(solution.cells, student.cells, strict=True), 1):
         identifier = _cell_id(whole, seen_cell, seen, f"{label}: cell {number}")
         for cell in (full, seen_cell):

@@ -155,7 +155,7 @@ class Lesson(BaseModel, extra="forbid", frozen=True):
     """One notebook: its title, the minutes that it takes, and its items in their order.
 
     replay: the preset with which grading runs it, where that changes how much is simulated, and no answer
-    part_of: for the second and later parts of a notebook, the notebook that is its first part
+    part_of: for a later part of a notebook, the notebook that it was cut from; this may itself be a later part
     """
 
     notebook: str
@@ -224,9 +224,9 @@ def on_path(path: str) -> list[Lesson]:
 
 
 def parts(notebook: str) -> list[str]:
-    """The names of a notebook and of its later parts, which go where it goes."""
+    """The names of a notebook and of its later parts, and theirs, which go where it goes."""
     names = [lesson.notebook for lesson in lessons().values() if lesson.part_of == notebook]
-    return [notebook, *names]
+    return [notebook, *(part for name in names for part in parts(name))]
 
 
 def find(id: str) -> tuple[str, Item]:

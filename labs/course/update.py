@@ -64,12 +64,12 @@ class _Plan:
     """
 
     def __init__(self, root, now, new):
-        self.root, self.now, self.new = root, now, new
+        self.root, self.now, self.new, self.first = root, now, new, _parts(new)
         self.write, self.remove, self.aside, self.said = {}, [], {}, []
         self.kit, self.lessons, self.scripts = [], [], []  # (what happened to it, name)
-        renamed, self.first = _renamed(now, new.stamp), _parts(new)
-        # Parts come first: if this is interrupted, the notebook that they were cut from still has their cells.
-        for name, content in sorted(new.files.items(), key=lambda file: file[0] not in self.first):
+        renamed = _renamed(now, new.stamp, self.first)
+        # New parts come first: if this is interrupted, the notebook that they were cut from still has their cells.
+        for name, content in sorted(new.files.items(), key=lambda file: not self._cut_from(file[0])):
             if not filled_in(name):
                 self._kit(name, content)
             elif name.endswith(".ipynb"):
@@ -234,15 +234,15 @@ def _parts(new):
     return found
 
 
-def _renamed(now, new):
-    """{new name: old name} of notebooks that kept their number and got another name."""
+def _renamed(now, new, parts):
+    """{new name: old name} of notebooks that kept their number and got another name; `parts` come from elsewhere."""
 
     def numbered(one, other):
-        names = [name for name in one.files if name.endswith(".ipynb") and name not in other.files]
-        return grouped((PurePosixPath(name).name.partition("_")[0], name) for name in names)
+        names = [name for name in one.files if name not in other.files and name.endswith(".ipynb")]
+        return grouped((PurePosixPath(name).name.partition("_")[0], name) for name in names if filled_in(name))
 
     lost, added = numbered(now, new), numbered(new, now)
-    pairs = {name: lost.get(number, []) for number, names in added.items() for name in names if filled_in(name)}
+    pairs = {name: lost.get(number, []) for number, names in added.items() for name in names if name not in parts}
     return {name: old[0] for name, old in pairs.items() if len(old) == 1}
 
 

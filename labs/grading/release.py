@@ -74,6 +74,5 @@ def _chosen(notebooks, known):
         if not named:
             raise UseError(f"--notebooks: {part!r} names no notebook; there are {', '.join(known)}: as 00-08,11.")
         chosen |= named
-    later = {lesson.notebook: lesson.part_of or "" for lesson in tasks.lessons().values()}
-    of_part = {part.partition("_")[0]: first.partition("_")[0] for part, first in later.items()}
-    return chosen | {part for part in known if of_part.get(part) in chosen}
+    first = [each.notebook for each in tasks.lessons().values() if each.notebook.partition("_")[0] in chosen]
+    return chosen | {part.partition("_")[0] for name in first for part in tasks.parts(name)} & {*known}

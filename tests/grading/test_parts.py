@@ -14,7 +14,12 @@ from labs.grading import check, handed, judge, release
 ROOT = Path(__file__).resolve().parents[2]
 FIRST, PART, THIRD = "07_horovod_training", "07b_going_on_and_many_nodes", "07c_why_does_it_stand_still"
 ANSWERED = "07.22"
-CUT = [(FIRST, PART, ANSWERED), ("08_resnet152_scaling", "08b_both_networks_together", "08.17")]
+CUT = [
+    (FIRST, PART, ANSWERED),
+    ("08_resnet152_scaling", "08b_both_networks_together", "08.17"),
+    ("13_write_the_schedule", "13a_zero_schedules", "13.5"),
+    ("13b_harder_schedules", "13c_pipeline_schedules", "13.11"),  # itself a part of 13_write_the_schedule
+]
 
 
 def whole(*answered, names=(FIRST, PART)):
@@ -40,8 +45,9 @@ def test_a_hand_in_from_before_is_judged_by_its_parts(first, part, answered, tmp
     assert set(found) == {item.id for item in lesson.task if isinstance(item, tasks.Check)}
     assert found[answered].state == "right", (told, found[answered])
     assert all(each.text != judge.NOT_HANDED_IN for each in found.values())
-    parts = {each.notebook for each in tasks.lessons().values() if first in (each.notebook, each.part_of)}
-    assert {lesson.notebook for lesson in old.course.lessons} == parts >= {first, part}, "its tasks are those of all"
+    assert {first, part} <= {*tasks.parts(first)}
+    shown = set() if lesson.optional else {*tasks.parts(first)}  # optional ones only where `labs` has seen them begun
+    assert {lesson.notebook for lesson in old.course.lessons} == shown, "its tasks are those of all"
 
 
 def test_what_nobody_has_begun_is_not_handed_in(tmp_path):
@@ -61,5 +67,8 @@ def test_what_names_the_first_part_names_all(tmp_path):
     inside = course_release.load(tmp_path / "course.zip").files
     assert "labs/lessons/nb07b/tasks.toml" in inside and "labs/lessons/nb02b/tasks.toml" not in inside
     assert check.counting(tmp_path, [FIRST]) == (FIRST, PART, THIRD) == check.counting(tmp_path)
+    schedules = ["13_write_the_schedule", "13a_zero_schedules", "13b_harder_schedules", "13c_pipeline_schedules"]
+    given = release.release(ROOT, tmp_path / "schedules.zip", notebooks="13")
+    assert given == [f"notebooks/{name}.ipynb" for name in schedules], "and the part of a part"
     with pytest.raises(UseError, match="There is no notebook 07_other"):
         check.counting(tmp_path, ["07_other"])

@@ -1,4 +1,4 @@
-"""The puzzles of notebooks 13 and 13b: bars and bounds, the picture, the table of one's best, and real processes."""
+"""The puzzles of notebooks 13 to 13c: bars and bounds, the picture, the table of one's best, and real processes."""
 
 import inspect
 import json
@@ -7,7 +7,9 @@ import random
 import re
 
 import nb13
+import nb13a
 import nb13b
+import nb13c
 import pytest
 from tree import ROOT
 
@@ -18,7 +20,7 @@ from labs.lessons.nb13.programs import gradient, program
 from labs.lessons.nb13.puzzles import BAR, PUZZLES, bars, changed, measured, sizes, updated_in_buckets
 from labs.simulate.schedule import Case, play
 
-ANSWERS = nb13.ANSWERS | nb13b.ANSWERS
+ANSWERS = nb13.ANSWERS | nb13a.ANSWERS | nb13b.ANSWERS | nb13c.ANSWERS
 each_puzzle = pytest.mark.parametrize("id", PUZZLES)
 PLAIN = {"13.3": 1} | dict.fromkeys(PUZZLES, 0)  # number of the wrong answer that is right, but plain
 
@@ -178,21 +180,21 @@ SAID = (  # puzzle, wrong program, what the verdict says
         r": 1 exchange pays 6 latencies, 0\.9 ms in all\. The links start only at 18\.2 ms, and",
     ),
     ("13.2", (nb13.waits_at_once,), r"Before its last backward pass, a rank waits 9\.45 ms for its exchanges\.$"),
-    ("13.4", (nb13.everything_everywhere,), r"every rank computes every micro-batch: how many are its own\?$"),
+    ("13.4", (nb13a.everything_everywhere,), r"every rank computes every micro-batch: how many are its own\?$"),
     (
         "13.5",
-        (nb13.forward_again,),
+        (nb13a.forward_again,),
         r"M = 4: `forward\(0, 0\)` is computed 6 times, on rank 0\. In this puzzle, each pass",
     ),
-    ("13.5", (nb13.one_layer_late,), r"^With K = 4, L = 7, M = 4, the sums are right, but a rank holds up to 116 MB;"),
+    ("13.5", (nb13a.one_layer_late,), r"^With K = 4, L = 7, M = 4, the sums are right, but a rank holds up to 116 MB;"),
     (
         "13.6",
-        nb13.zero_3(prefetch=False),
+        nb13a.zero_3(prefetch=False),
         r"Between its first and its last pass, rank 0 waits 14 ms; .* 1\.7 ms in `all_ga",
     ),
     (
         "13.6",
-        nb13.zero_3(keep=False),
+        nb13a.zero_3(keep=False),
         r"rank 0 does not have weights\(4\), which was freed in operation \d+, line \d+: ",
     ),
     ("13.7", (nb13b.waits_for_a_list,), r"`wait` takes one exchange; call it for each in the list\.$"),
@@ -207,35 +209,35 @@ SAID = (  # puzzle, wrong program, what the verdict says
         r"4\.73 ms\. You gather weights: split the layers instead\. Also, a .* 9\.45 MB\.$",
     ),
     ("13.9", nb13b.tensor((None, None), out=None), r"parts 1, 2 and 3 of weights\(0\)\. Without `split=`, a rank comp"),
-    ("13.10", (nb13b.weights_are_sent_round,), r"rank 0 computes `forward\(1, 0\)`, but may compute only the layers t"),
+    ("13.10", (nb13c.weights_are_sent_round,), r"rank 0 computes `forward\(1, 0\)`, but may compute only the layers t"),
     (
         "13.12",
-        nb13b.pipeline(halves=lambda rank, K: 99),
+        nb13c.pipeline(halves=lambda rank, K: 99),
         r"although they could .* Also, a rank holds up to 66 MB; the bar is",
     ),
     (
         "13.12",
-        nb13b.pipeline(),
+        nb13c.pipeline(),
         r"Every backward pass is whole: which of its two results does another rank wait for\?$",
     ),
-    ("13.12", nb13b.pipeline(halves=lambda rank, K: 0), r"6\.02 ms for errors .* after up to 7 of its second halves: "),
-    ("13.12", nb13b.pipeline(halves=lambda rank, K: 1), r"5\.99 ms for errors .* after up to 6 of its second halves: "),
+    ("13.12", nb13c.pipeline(halves=lambda rank, K: 0), r"6\.02 ms for errors .* after up to 7 of its second halves: "),
+    ("13.12", nb13c.pipeline(halves=lambda rank, K: 1), r"5\.99 ms for errors .* after up to 6 of its second halves: "),
     (
         "13.12",
-        nb13b.pipeline(halves=lambda rank, K: K - 1),
+        nb13c.pipeline(halves=lambda rank, K: K - 1),
         r"ranks wait 6\.28 ms although they could compute a second h",
     ),
     (
         "13.12",
-        nb13b.pipeline(halves=lambda rank, K: K - 1 - rank),
+        nb13c.pipeline(halves=lambda rank, K: K - 1 - rank),
         r" 12 ms for errors that another rank computes after",
     ),
     (
         "13.12",
-        nb13b.pipeline(halves=lambda rank, K: rank, after=True),
+        nb13c.pipeline(halves=lambda rank, K: rank, after=True),
         r"On rank 3, does a forward pass come before a sec",
     ),
-    ("13.12", nb13b.pipeline(halves=lambda rank, K: rank + 2), r"Whose second half waits too long\?"),
+    ("13.12", nb13c.pipeline(halves=lambda rank, K: rank + 2), r"Whose second half waits too long\?"),
 )
 
 
@@ -248,7 +250,7 @@ def test_a_verdict_names_the_cause(id, program, said, tmp_path, monkeypatch):
 
 BY_THE_RULES = pytest.mark.parametrize(
     ("id", "program"),
-    [("13.4", nb13.everything_everywhere), ("13.5", nb13.forward_again), ("13.10", nb13b.weights_are_sent_round)],
+    [("13.4", nb13a.everything_everywhere), ("13.5", nb13a.forward_again), ("13.10", nb13c.weights_are_sent_round)],
 )
 
 
@@ -270,13 +272,13 @@ def test_a_program_that_passes_a_bound_breaks_a_rule(id, program, tmp_path, monk
 
 def test_one_rank_alone_may_compute_everything_and_others_their_own(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
-    game.show("13.1", nb13.everything_everywhere, ranks=1, batches=2)
+    game.show("13.1", nb13a.everything_everywhere, ranks=1, batches=2)
     assert "M = 2. The sums are right." in capsys.readouterr().out
 
 
 def test_a_schedule_that_meets_all_bars_is_better_than_one_that_does_not(tmp_path, monkeypatch):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
-    (slow,), (meets,) = nb13b.pipeline(halves=lambda rank, K: 0), ANSWERS["13.12"]["right"][0]
+    (slow,), (meets,) = nb13c.pipeline(halves=lambda rank, K: 0), ANSWERS["13.12"]["right"][0]
     known = {measure: best for measure, (best, _) in PUZZLES["13.12"].best(PUZZLES["13.12"].case).items()}
 
     def ratios():
@@ -323,7 +325,7 @@ def test_where_nothing_is_split_no_part_is_named():
     assert solved("13.1", PUZZLES["13.1"].case, forgets).problem == (
         "At the end, weights(5) on rank 0 has not been updated."
     )
-    (whole,) = nb13.zero_1(gathers=False)
+    (whole,) = nb13a.zero_1(gathers=False)
     assert "part 1 of weights(0) on rank 0" in solved("13.4", PUZZLES["13.4"].case, whole).problem
 
 
@@ -472,7 +474,10 @@ def test_a_student_runs_a_program_on_real_processes_in_a_job(tmp_path, monkeypat
 
 
 def test_each_puzzle_has_three_hints_and_its_picture():
-    for name, ids in (("13_write_the_schedule", list(PUZZLES)[:6]), ("13b_harder_schedules", list(PUZZLES)[6:])):
+    puzzles = []
+    for name in tasks.parts("13_write_the_schedule"):
+        ids = [id for id, (lesson, item) in tasks.items().items() if lesson.notebook == name and item.kind == "check"]
+        puzzles += ids
         text = (ROOT / f"solutions/{name}.py").read_text(encoding="utf-8")
         parts = re.split(r"^# ## Puzzle \d+: ", text, flags=re.MULTILINE)[1:]
         parts = [re.sub(r"\n# ?", " ", part) for part in parts]  # a line may break within "Hint 3"
@@ -480,3 +485,6 @@ def test_each_puzzle_has_three_hints_and_its_picture():
         for id, part in zip(ids, parts, strict=True):
             assert re.findall(r"<summary>(Hint \d)</summary>", part) == ["Hint 1", "Hint 2", "Hint 3"], id
             assert f'game.puzzle("{id}")' in part and f'game.show("{id}"' in part
+            imported = text.partition("nb13.programs import")[2].partition(")")[0]
+            assert set(PUZZLES[id].case.words) <= set(re.findall(r"\w+", imported)), id
+    assert puzzles == list(PUZZLES)
