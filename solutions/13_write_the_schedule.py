@@ -27,16 +27,7 @@
 # %%
 from labs.checks import check
 from labs.lessons.nb13 import game
-from labs.lessons.nb13.programs import (
-    all_reduce,
-    backward,
-    forward,
-    gradient,
-    load,
-    program,
-    update,
-    wait,
-)
+from labs.lessons.nb13.programs import all_reduce, backward, forward, gradient, load, program, update, wait
 
 # %% [markdown]
 # ## How to write a program
@@ -259,7 +250,7 @@ game.show("13.3", accumulated)
 # passes but the last. In notebook 10b you accumulate gradients in TensorFlow.
 #
 # These are your best schedules of the examples so far. A schedule that meets all bars always counts as better than one
-# that does not. The table has all twelve puzzles, also those of notebooks 13a to 13c:
+# that does not. The table has a row for each bar of all twelve puzzles, also of those in notebooks 13a to 13c:
 
 # %%
 game.best()

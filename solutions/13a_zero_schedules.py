@@ -39,8 +39,7 @@ from labs.lessons.nb13.programs import (
 # %% [markdown]
 # ## Words for parts
 #
-# Besides `load`, `forward`, `backward`, `update`, `all_reduce` and `wait`, which you know from notebook 13, there are
-# three new words:
+# You know `load`, `forward`, `backward`, `update`, `all_reduce` and `wait` from notebook 13. Three words are new:
 #
 # | operation | what it does |
 # |---|---|
@@ -51,9 +50,9 @@ from labs.lessons.nb13.programs import (
 # A tensor is written `weights(layer)`, `gradient(layer)` or `optimizer(layer)` (the state of the optimizer). It has K
 # parts of equal size. If you hold parts of the optimizer state, `update(layer)` updates these parts of the weights.
 #
-# Like `all_reduce`, the first two exchange something between all ranks: every rank must call them in the same order,
-# several tensors in one call form one message, and with `wait=False` they return at once. A reduce-scatter or an
-# all-gather is a ring of K - 1 messages, half of an all-reduce.
+# The first two are exchanges between all ranks, with the same rules as `all_reduce`: every rank must call the same ones
+# in the same order, the tensors in one call form one message, and with `wait=False` the call returns at once. A
+# reduce-scatter or an all-gather is K - 1 messages, half of an all-reduce.
 #
 # ## Puzzle 4: ZeRO-1, a sharded optimizer
 #
@@ -226,7 +225,7 @@ game.best()
 #
 # - A reduce-scatter and an all-gather together send as many bytes as an all-reduce. So ZeRO-1 and ZeRO-2 save memory
 #   without sending more.
-# - When a gradient is exchanged as soon as it is complete, whole gradients do not pile up.
+# - If each gradient is exchanged as soon as it is complete, whole gradients do not pile up.
 # - ZeRO-3 saves the most memory. It gathers the weights twice, and so sends up to half as much again. Prefetching hides
 #   most of the time for this.
 #

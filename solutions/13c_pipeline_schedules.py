@@ -54,8 +54,8 @@ from labs.lessons.nb13.programs import (
 # - `error(layer, batch)`: the gradient of the loss with respect to this activation; in the backward pass, each layer
 #   computes it for the layer before
 #
-# If two ranks both wait until the other one receives, neither goes on: a **deadlock**. Notebook 13b shows one before
-# its first puzzle.
+# If each of two ranks waits until the other one receives, neither goes on. This is a **deadlock**; notebook 13b shows
+# one before its first puzzle.
 #
 # ## Puzzle 10: GPipe
 #
@@ -248,6 +248,6 @@ game.best()
 # - In a pipeline, the number of micro-batches determines the idle share, and the order of the operations determines the
 #   memory.
 # - A backward pass in two halves fills idle times: the errors first, because other ranks are waiting for them.
-# - Start messages early, and wait only where you need the result. So no two ranks wait for each other.
+# - Start messages early, and wait only where you need the result. Then two ranks do not wait for each other.
 #
 # Next: `14_other_engines`.
