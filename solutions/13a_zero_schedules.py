@@ -11,7 +11,7 @@
 #
 # **Time: 70 minutes, including 1 minute of computing on 2 cores.**
 #
-# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+# **Paths:** only *everything* contains this notebook.
 #
 # This notebook is **optional**. In plain data parallelism, every rank holds everything. In the three puzzles here, each
 # rank keeps only its part of the optimizer state (ZeRO-1), then also of the gradients (ZeRO-2), and finally of the

@@ -11,7 +11,7 @@
 #
 # **Time: 85 minutes, including 1 minute of computing on 2 cores.**
 #
-# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+# **Paths:** only *everything* contains this notebook.
 #
 # This notebook is **optional**. Each of its three puzzles takes about 25 minutes. Each rank holds a single layer, and
 # micro-batches pass from rank to rank. You write programs as in notebook 13; its first section explains how. At the
