@@ -70,6 +70,16 @@ def line(axis, workers, values):
     axis.plot(workers, values)
 
 
+def one_by_one(draw):
+    """Answer to T6: draw(axis, number, workers, value) for each row alone."""
+    return drawn(lambda axis, x, y: [draw(axis, *each) for each in zip(range(3), x, y, strict=True)])
+
+
+def out_of_sight(axis, workers, values):
+    axis.plot(workers, values)
+    axis.set_ylim(0.9, 1.0)
+
+
 def together(x="number of workers", y=UNITS, over_all=""):
     """Answer to T6: the labels x and over_all belong to the whole figure."""
     result, rows = drawn(line, y, "")
@@ -272,6 +282,13 @@ ANSWERS = {
             drawn(line, ("s per epoch (12 steps)", *UNITS[1:])),
             drawn(line, ("time (s)", *UNITS[1:])),
             together(),
+            one_by_one(lambda axis, n, x, y: axis.plot(x, y, "o")),
+            one_by_one(lambda axis, n, x, y: axis.plot(x, y, "os^"[n], label=f"{x} workers")),
+            one_by_one(lambda axis, n, x, y: axis.bar(x, y)),
+            one_by_one(lambda axis, n, x, y: axis.scatter([x], [y])),
+            drawn(lambda axis, x, y: (axis.plot(x, [round(v, 2) for v in y], "o"), axis.margins(0))),
+            drawn(line, (*UNITS[:2], "speedup T(1) (s) / T(p) (s)")),
+            drawn(line, (*UNITS[:2], "speedup in seconds/seconds")),
         ],
         wrong=[
             (figure(panels=2), ROWS),
@@ -294,8 +311,12 @@ ANSWERS = {
             *(drawn(line, (label, *UNITS[1:])) for label in ("s/step", "seconds per image")),
             together(x="run"),
             together(y=["", "", ""], over_all=UNITS[0]),
+            *(drawn(line, (*UNITS[:2], label)) for label in ("speedup (s)", "speedup in seconds", "efficiency")),
+            drawn(out_of_sight),
+            one_by_one(lambda axis, n, x, y: axis.plot(n, y, "o")),
+            one_by_one(lambda axis, n, x, y: axis.plot(x, y * 2, "o")),
         ],
         secret=None,
-        same=[(12, 21), (13, 14)],
+        same=[(2, 28), (12, 21), (13, 14), (13, 27), (14, 27)],
     ),
 }
