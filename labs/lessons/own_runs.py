@@ -47,7 +47,8 @@ def no_curve(figure, rows, whose):
     """Cases of a figure without one of CURVES of these rows over the workers, out of sight, or with another one's label
     or unit.
 
-    Lines, points and bars are curves, also points and bars that were drawn one by one. whose: a word on the rows; if it is a network's, its legend must be of the curve.
+    Lines, points and bars are curves, also points and bars that were drawn one by one. whose: a word on the rows; if it
+    is a network's, its legend must be of the curve.
     """
     rows = sorted(rows, key=lambda row: row["workers"])
     workers, networks = [row["workers"] for row in rows], {row.get("model") for row in rows}

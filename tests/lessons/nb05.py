@@ -172,15 +172,16 @@ ANSWERS = {
             (lambda one, p: [max(a / b, 1) for a, b in zip(one, p, strict=True)],),
             (lambda one, p: (a / b for a, b in zip(one, p, strict=True)),),
             (lambda one, p: map(truediv, one, p),),
+            (lambda one, p: [round(a / b, 1) for a, b in zip(one, p, strict=True)],),
+            (lambda one, p: [round(a / b) for a, b in zip(one, p, strict=True)],),
         ],
         secret=r"1\.6|\b2\.0",
-        same=[(3, 8)],  # a list of another length
+        same=[(3, 8), (12, 13)],  # a list of another length; rounded
     ),
     "05.6": dict(
         right=[
             (lambda epochs: median([s for epoch in epochs[1:] for s in epoch]),),
             (lambda epochs: np.median(sum(epochs[1:], [])),),
-            (lambda epochs: sorted(s for epoch in epochs[1:] for s in epoch)[len(sum(epochs[1:], [])) // 2],),
         ],
         wrong=[
             (lambda epochs: median(sum(epochs, [])),),
@@ -193,6 +194,7 @@ ANSWERS = {
             (lambda epochs: epochs.pop(0)[0],),
             (lambda epochs: median(s for epoch in epochs[1:] for s in epoch[1:]),),
             (lambda epochs: median(s for epoch in epochs for s in epoch[1:]),),
+            (lambda epochs: sorted(s for epoch in epochs[1:] for s in epoch)[len(sum(epochs[1:], [])) // 2],),
         ],
         secret=r"\b1\.2\b",
     ),

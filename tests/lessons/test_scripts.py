@@ -190,7 +190,10 @@ def test_names_of_gpus_are_right_on_a_machine_that_has_them(style, tmp_path, mon
 WRONG_ON_WORKERS = {
     "weights=None is missing": ([("weights=None, ", "")], "weights='imagenet': pass weights=None"),
     "no top layer": ([("include_top=True", "include_top=False")], "without its top layer"),
-    "a number for devices": ([("devices=workers", "devices=args.n_gpus")], r"line \d+: .*Error: .*takes the list `workers`"),
+    "a number for devices": (
+        [("devices=workers", "devices=args.n_gpus")],
+        r"line \d+: .*Error: .*takes the list `workers`",
+    ),
     "half of the workers": ([("devices=workers", "devices=workers[:1]")], "With --n_gpus 4 .* 1 replica: give it all"),
     "fixed epochs": ([("epochs=args.epochs", "epochs=5")], "With --epochs 2, `fit` is asked for 5 epochs"),
     "arrays": ([("model.fit(train", "model.fit(dataset.images, dataset.labels")], "in steps of 32 images"),
