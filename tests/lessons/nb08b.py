@@ -124,7 +124,7 @@ ANSWERS = {
             (figure(points=True, swap=True), ROWS),
         ],
         secret=None,
-        same=[(2, 3), (6, 7), (6, 10)],  # no legend, or none for one of the networks; exchanged
+        same=[(2, 3), (6, 7), (6, 10), (7, 10)],  # no legend, or none for one of the networks; exchanged
     ),
     "08.15": dict(
         right=[(2.0, ROWS), (14.0 / 7.0, ROWS), ("2", ROWS)],
