@@ -9,7 +9,7 @@
 # %% [markdown]
 # # How much faster do more workers train ResNet50V2?
 #
-# **Time: 75 minutes, including 6 minutes of computing on 2 cores.** Two optional parts at the end take about 20 minutes more.
+# **Time: 70 minutes, including 6 minutes of computing on 2 cores.** Two optional parts at the end take about 20 minutes more.
 #
 # **Paths:** *an afternoon* (its last notebook), *the practical* (next: `05b_script_for_a_cluster`), *everything*.
 #
@@ -39,8 +39,8 @@ print(f"{plan.epochs} epochs, the first as warm-up. A worker is one {unit}; this
 # ## Predict first
 #
 # Each worker gets the same number of images per step (**weak scaling**). With 2 workers, a step processes twice as many
-# images, so an epoch has half as many steps. How many times as fast is an epoch with 2 workers: 1 (no gain), 2 (ideal),
-# or something in between?
+# images, so an epoch has half as many steps. How many times as fast is an epoch with 2 workers? (2 is ideal, 1 is no
+# gain, and less than 1 is a loss.)
 
 # %% labs={"id": "05.1"}
 ### BEGIN SOLUTION
@@ -69,15 +69,9 @@ predict("05.2", accuracy_expected)
 #    (the **linear rule**),
 # 3. the **network**: `keras.applications.ResNet50V2` with its top layer, without pretrained weights, for
 #    `len(dataset.classes)` classes and images with sides of `args.image_size` pixels and three colour channels,
-# 4. the **training**: `model.fit(train, ...)` with `epochs=args.epochs`, `shuffle=False`, `verbose=2` and
-#    `callbacks=[recorder]`.
+# 4. the **training**: `model.fit(train, ...)` with `epochs=args.epochs`, `verbose=2` and `callbacks=[recorder]`.
 #
-# A new cell with these two lines lists the arguments of the network:
-#
-# ```
-# import keras
-# help(keras.applications.ResNet50V2)
-# ```
+# The network's arguments that you need are `weights`, `classes` and `input_shape`.
 #
 # Save the file, then run the check. It runs your script in a separate process, with 1 and with 4 workers, on a few
 # images, with a tiny network in place of ResNet50V2, and examines what happens.
@@ -97,7 +91,8 @@ ready = check("05.3", script)
 # and then the next one trains. One epoch of each job makes up a **round**. Whatever slows down a whole round slows down
 # all the jobs equally. The first epoch of each job is a warm-up.
 #
-# The line below shows their progress. *Kernel, Interrupt* stops them and keeps the measurements made so far.
+# The line below shows their progress. In the menu *Kernel*, *Interrupt Kernel* stops them and keeps the measurements
+# made so far.
 #
 # As long as the script still has blanks, this notebook continues with *recorded* runs from a machine with 2 cores.
 
@@ -159,9 +154,9 @@ check("05.4", epoch_1, first)
 # ## The speedup of each round
 #
 # In notebook 01 you wrote functions for images per second, speedup and efficiency; below, `labs` computes these for
-# you. Now write one more function. It takes two lists of equal length: the epoch's seconds on 1 worker, round by round,
-# and those on p workers. It returns a list with the speedup in each round. The check tests it on numbers from another
-# machine. Later, you apply it to your own runs.
+# you. Now write one more function. It takes two lists of equal length: the seconds of one epoch on 1 worker, one number
+# for each round, and those on p workers. It returns a list with the speedup in each round. The check tests it on
+# numbers from another machine. Later, you apply it to your own runs.
 
 
 # %% labs={"id": "05.5"}
@@ -179,8 +174,9 @@ check("05.5", round_speedups)
 #
 # `labs` takes the times from the run records, which contain every step, and computes intervals. (To see the same table
 # in a terminal, run `uv run labs results runs` in the folder `notebooks`.) The speedup in the table is the geometric
-# mean of the round speedups, with a 95 % interval. The intervals for seconds and for images per second are valid only
-# for the *minutes in which they were measured*: an hour later, the machine may be faster or slower.
+# mean of the round speedups (of n ratios: the n-th root of their product), with a 95 % interval. The intervals for
+# seconds and for images per second are valid only for the *minutes in which they were measured*: an hour later, the
+# machine may be faster or slower.
 
 # %%
 rows = collect.rows([file.with_suffix(".json") for file in files])
@@ -203,10 +199,8 @@ if answered("05.8"):
     print(question(on_2["speedup"], on_2["speedup_interval"]))
 
 # %% [markdown]
-# Is one worker a fair baseline, or does the strategy itself slow it down? This was measured on a 2-core machine: with one
-# worker, a step of ResNet50V2 under `MirroredStrategy` took 1.006 times as much processor time as one without any
-# strategy (95 % interval 0.989 to 1.021, over 24 rounds, with the two taking turns). No difference can be seen, and the
-# weights were identical to the last bit. So the baseline is fair.
+# (The section *Why is it below the ideal?* looks for the reason. One worker is a fair baseline: on a 2-core machine, its
+# step took 1.006 times as much processor time with `MirroredStrategy` as without, 95 % interval 0.989 to 1.021.)
 #
 # Now look at the rounds themselves. On the left are the epoch times, which drift with the speed of your machine. On the
 # right is the speedup within each round.
@@ -229,8 +223,8 @@ else:
 # ## Every step
 #
 # An epoch is made up of steps, and the record keeps the time of each one. With 2 workers, each of them still processes
-# as many images per step as a single worker; the faster one then waits for the other. **Predict:** how many times as
-# long as with 1 worker is the typical (median) step with 2 workers?
+# as many images per step as a single worker; the faster one then waits for the other. **Predict:** divide the median
+# step time on 2 workers by that on 1 worker. What do you expect?
 
 # %% labs={"id": "05.9"}
 ### BEGIN SOLUTION
@@ -243,19 +237,13 @@ plots.show(plots.steps(one, two))
 
 # %% [markdown]
 # *On the left*: the steps in chronological order. During the first step, TensorFlow traces the program, which is why
-# the first epoch is a warm-up. Look for a step that stands out in every epoch (the first step of an epoch also starts
-# the input pipeline), for isolated slow steps (**jitter**), and for whole rounds in which both runs are slower.
+# the first epoch is a warm-up. Look for a step that stands out in every epoch (its first step also starts the input
+# pipeline), for isolated slow steps (**jitter**), and for whole rounds in which both runs are slower.
 #
-# *On the right*: the distribution of the steady steps. Pick a time on the horizontal axis: the height of a curve is the
-# share of its steps that took at most that long. The median is where a curve crosses 0.5. A steep curve means that all
-# steps take nearly the same time; a long upper tail is jitter. The horizontal distance between the two solid curves is
-# the extra time that the second worker costs in each step.
-#
-# The dashed curve is computed, not measured. It assumes that each of the two workers takes steps like those of a single
-# worker, independently of the other, and that a step lasts as long as the *slower* of the two. So the distance from the
-# first curve to the dashed one is the time that a worker would lose by **waiting** if jitter were the only cause. The
-# rest, from the dashed curve to the solid curve of 2 workers, has other causes. (You compute this in the optional part
-# at the end.)
+# *On the right*: the share of the steady steps that took at most the time on the horizontal axis. A steep curve means
+# that all steps take nearly the same time; a long upper tail is jitter. The median is where a curve crosses 0.5: read
+# off the two medians and subtract them to see what the second worker costs in each step. (The dashed curve belongs to
+# the optional part at the end.)
 
 # %%
 from labs.results import steps
@@ -270,8 +258,12 @@ outcome("05.9", both / alone, how=how)
 # your own runs, each against the number of workers. The values are in `rows`: each row is a dictionary with the keys
 # `workers`, `epoch_seconds`, `images_per_second` and `speedup`. You may draw lines, points or bars, but recorded runs
 # are not accepted. Every plot must include every number of workers in your `rows`, and the axes must say in words what
-# they show, with a unit where there is one, such as "seconds per epoch". Start with `figure = Figure(figsize=(12, 3.2),
-# layout="constrained")` and `figure.subplots(1, 3)`.
+# they show, with a unit where there is one, such as "seconds per epoch". Start with these lines:
+#
+# ```
+# figure = Figure(figsize=(12, 3.2), layout="constrained")
+# for axis, key in zip(figure.subplots(1, 3), ("epoch_seconds", "images_per_second", "speedup")):
+# ```
 
 # %% labs={"id": "T6"}
 from matplotlib.figure import Figure
@@ -285,13 +277,14 @@ for axis, key, label in zip(
 ):
     axis.plot([row["workers"] for row in rows], [row[key] for row in rows], "o-")
     axis.set(xlabel=f"workers (one worker: one {unit})", ylabel=label, ylim=(0, None))
+    axis.set_xticks([row["workers"] for row in rows])
 ### END SOLUTION
 if check("T6", figure, rows):
     figure.alt = "Your plots of epoch time, images per second and speedup over the number of workers."
     plots.show(figure)
 
 # %% [markdown]
-# The kit's own plot of the same rows adds the intervals and the ideal line:
+# The kit's own plot of the same rows adds the intervals and the ideal line; its y axes start at 0:
 
 # %%
 plots.show(plots.scaling(rows))
@@ -307,7 +300,7 @@ plots.show(plots.scaling(rows))
 # | **alone** | one worker trains while the other one is idle; the batch is already in memory |
 # | **together** | two independent training runs side by side, one on each core or GPU |
 # | **exchange** | one training run on both, with MirroredStrategy: gradients are summed, and the faster worker waits |
-# | **input** | the same, but each batch comes from the input pipeline |
+# | **input** | like *exchange*, but each batch comes from the input pipeline |
 
 # %%
 apart = None
@@ -322,9 +315,9 @@ if apart:
     found = breakdown.parts(apart)
     steps_of = {kind: sum(seconds) / len(seconds) for kind, seconds in breakdown.means(apart).items()}
     shown = [{"part": part, "ms": 1e3 * s, "low": 1e3 * a, "high": 1e3 * b} for part, (s, (a, b)) in found.items()]
-    headers = {"ms": "ms per step (measured)", "low": "in these minutes from", "high": "to"}
+    headers = {"ms": "ms per step (measured)", "low": "95 % interval in these minutes, from", "high": "to"}
     tables.show(shown, ("part", *headers), headers)
-    print({kind: round(seconds, 3) for kind, seconds in steps_of.items()}, "seconds a step")
+    print({kind: float(f"{seconds:.4g}") for kind, seconds in steps_of.items()}, "seconds per step")
     print(*(f"Mind: {note}." for note in apart["notes"]), sep="\n")
 
 # %% [markdown]
@@ -347,12 +340,8 @@ if check("05.10", unconnected, steps_of) and float(unconnected) > 2:
     print(question(float(unconnected), None))
 
 # %% [markdown]
-# The next table adds two numbers, each measured separately: how long the pipeline takes to prepare a batch for both
-# workers, and how long an all-reduce of the whole gradient takes. The pipeline prepares the next batch while the
-# current step is running, so it costs little as long as it is faster than a step. Compare the last row of the next
-# table (the all-reduce) with the line "exchange and waiting" in the table above. If that line shows a longer time, the
-# difference is waiting plus whatever else `MirroredStrategy` adds. If it shows a shorter time, part of the all-reduce
-# ran while the backward pass was still computing.
+# Two more numbers, each measured separately: how long the pipeline takes to prepare a batch for both workers, and how
+# long an all-reduce of the whole gradient takes:
 
 # %%
 if apart:
@@ -365,12 +354,17 @@ if apart:
     tables.show([{"what": what, "ms": 1e3 * seconds} for what, seconds in values.items()], ("what", "ms"))
 
 # %% [markdown]
-# Now use your measurement. Why is the speedup below the number of workers?
+# The pipeline prepares the next batch during the current step, so it costs little as long as it is faster than a step.
+# Compare the all-reduce row with the row "exchange and waiting" of the table before. If the latter is longer, waiting
+# and the rest of `MirroredStrategy` take the difference; if it is shorter, part of the all-reduce ran during the
+# backward pass.
 #
-# - **a**: worker 0 has to collect the parameters of all the others after each epoch
+# Why is the speedup below the number of workers?
+#
+# - **a**: after each epoch, worker 0 has to collect the parameters of all the others
 # - **b**: the larger global batch gives each worker more to compute in a step
-# - **c**: the workers share a machine; at every step they sum their gradients, and the faster one waits
-# - **d**: TensorFlow traces the program for each worker
+# - **c**: in each step, the workers share the machine, sum their gradients and wait
+# - **d**: TensorFlow has to trace the whole program again for each of the workers
 
 # %% labs={"id": "05.11"}
 ### BEGIN SOLUTION
@@ -421,8 +415,9 @@ if answered("05.8") and 4 not in plan.workers and plan.name != "test":
 # %% [markdown]
 # ## Optional: how much of it is waiting?
 #
-# The dashed curve above shows the effect of waiting alone. Here you compute the mean of that curve, using two
-# functions.
+# The dashed curve in the picture of the steps is computed: each of two workers takes steps like those of a single one,
+# independently of the other, and a step lasts as long as the *slower* of the two. So it shows the effect of waiting
+# alone. Here you compute its mean, using two functions.
 #
 # **The usual step:** `epochs` contains one list for each epoch, with the times of its steps in seconds. Return the
 # *median* of all the steps that count, taken together. (Half of the steps are shorter than the median; a few very slow

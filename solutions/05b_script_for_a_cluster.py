@@ -9,7 +9,7 @@
 # %% [markdown]
 # # A batch script for a cluster
 #
-# **Time: 50 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 45 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `08_resnet152_scaling`), *everything*; *an afternoon* leaves this notebook out.
 #
@@ -62,16 +62,12 @@ check("05.13", epochs_together)
 # You can read a longer time more precisely, but it is still a single measurement: no interval tells you how much the
 # next one would differ. Your own record keeps the time of every step to the microsecond, over several rounds.
 #
-# There is one more trap. These speedups compare GPUs with GPUs. "75 times faster than on the CPU" is *acceleration*: it
-# compares different kinds of hardware. *Speedup* compares different amounts of the same hardware. Never divide one by
-# the other.
-#
 # ## Run it on the cluster
 #
 # On a cluster, you do not start a training run yourself. You write a **batch script**: a shell script whose `#SBATCH`
 # lines state what the job needs. The command `sbatch` hands it to **SLURM**, the program that allocates the cluster's
 # resources. SLURM puts the job into a queue, starts it when enough GPUs are free, and ends it when its time is up.
-# Everything that you need to know about a site is in one file. Here is its rule for cores:
+# Everything that you need to know about a site is in one file. Here is your site's rule for the cores of a job:
 
 # %%
 site = sites.load()
@@ -85,9 +81,9 @@ tables.show(
 
 # %% [markdown]
 # Why is there such a rule? Suppose that a job takes one of a node's four GPUs and all the cores. Then the other three
-# GPUs are useless: no cores are left to feed them. On CTE-POWER (4 GPUs and 160 hardware threads per node) the rule
-# was: 40 to 80 threads for 1 GPU, 80 for 2, 120 to 160 for 3, and 160 for 4. Suppose that you ask for 2 GPUs and 160
-# threads there. What happens?
+# GPUs are useless: no cores are left to feed them. On another cluster, CTE-POWER (4 GPUs and 160 hardware threads per
+# node), which counts hardware threads instead of cores, the rule was: 40 to 80 threads for 1 GPU, 80 for 2, 120 to 160
+# for 3, and 160 for 4. Suppose that you ask for 2 GPUs and 160 threads there. What happens?
 #
 # - **a**: the job starts, and the spare threads make the input pipeline faster
 # - **b**: the job breaks the rule, so it is refused, or waits forever
@@ -150,16 +146,12 @@ for line in (
 #    than the rule allows,
 # 2. the global **batch** of each run. (Your `ResNet50.py` sets the learning rate itself.)
 
-# %%
-batch_script = sites.script("ResNet50.sh")
-print(batch_script.read_text())
-
-# %% [markdown]
 # `sbatch` catches few mistakes. It does not notice `# SBATCH` with a space (a comment!), lines that come too late, a
 # log folder that does not exist, or a batch that does not grow with the number of workers. The check below finds all of
 # these. In a terminal, you can run this check with `uv run labs slurm check slurm/local/ResNet50.sh`.
 
 # %% labs={"id": "05.15"}
+batch_script = sites.script("ResNet50.sh")
 check("05.15", batch_script)
 
 # %% [markdown]
@@ -196,6 +188,9 @@ if batch_job:
         tables.scaling(collect.rows(batch_job.records))
 
 # %% [markdown]
+# For T5, the speedup from notebook 05 counts: those runs took turns, over several rounds. These came one after the other,
+# once each.
+#
 # To do this by hand, you would type these commands in the course's top folder: `sbatch slurm/local/ResNet50.sh` to
 # submit the job, `squeue` to see whether it is waiting, and why, `scancel` with the job number to stop it, and
 # `labs results notebooks/runs` to see the results when it is done. On a Linux machine where you are root,
@@ -203,15 +198,14 @@ if batch_job:
 #
 # ## T5
 #
-# T5 is an account of your runs, in about 6 sentences, one for each of the points below. The report shows your scripts,
+# T5 is an account of your runs, in about 4 sentences, one for each of the points below. The report shows your scripts,
 # logs, tables and figures beside it, so you need not copy them. Your account says:
 #
-# - which scripts you completed (`ResNet50.py` and `ResNet50.sh`), and for which numbers of workers and batch sizes
+# - which scripts you completed (`ResNet50.py` and `ResNet50.sh`), for which numbers of workers and batch sizes, and
+#   whether these were the same in both
 # - the `.out` file of each run of notebook 05, and one line that confirms a number in the table
-# - what ran where: what a worker is, the machine, the local and the global batch, the number of rounds
-# - the epoch time and the speedup, with their intervals
-# - the accuracy, and the number of updates in an epoch
-# - what limits the speedup, and which run, if any, is oversubscribed and so says nothing about it
+# - the speedup with its interval, and beside it the accuracy and the number of updates in an epoch
+# - what a worker is, what limits the speedup, and which run, if any, is oversubscribed and so says nothing about it
 #
 # You will find the numbers in the tables and figures of notebook 05. The `.out` files, such as `runs/ResNet50_w2.out`,
 # are in the folder `runs`: open them in the file browser.
@@ -220,14 +214,13 @@ if batch_job:
 # ### T5: your answer
 # ### BEGIN SOLUTION
 # I completed scripts/ResNet50.py and slurm/local/ResNet50.sh, and ran them on 1 worker with a global batch of 64
-# images, and on 2 workers with 128. In runs/ResNet50_w2.out, the line `Batch_size: 128` confirms the global batch in
-# the table; in runs/ResNet50_w1.out, `8/8 - ..` at the beginning of an epoch's line confirms its 8 updates per epoch.
-# One worker is one core of the same 2-core machine, with 64 images per step; the two jobs took turns, for a warm-up and
-# several more rounds. The table in notebook 05 gives the speedup with its 95 % interval, without the first epoch. It
-# also gives the epoch times, valid only for the minutes in which they were measured. With 2 workers, an epoch has 4
-# updates, half as many, so the accuracy after the same few epochs is lower, although the learning rate was doubled. The
-# speedup stays below 2 because the two workers share the memory of one machine, sum 94 MB of gradients in each step and
-# wait for the slower one; the run on 4 workers is oversubscribed and says nothing about it.
+# images, and on 2 workers with 128, the same in both. In runs/ResNet50_w2.out, the line `Batch_size: 128` confirms the
+# global batch in the table; in runs/ResNet50_w1.out, `8/8 - ..` at the beginning of an epoch's line confirms its 8
+# updates per epoch. The table in notebook 05 gives the speedup with its 95 % interval, without the first epoch; with 2
+# workers, an epoch has 4 updates, half as many, so the accuracy after the same few epochs is lower, although the
+# learning rate was doubled. One worker is one core of the same machine: the speedup stays below 2 because the two
+# workers share its memory, sum 94 MB of gradients in each step and wait for the slower one; the run on 4 workers is
+# oversubscribed and says nothing about it.
 # ### END SOLUTION
 
 # %% [markdown]

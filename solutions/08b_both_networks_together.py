@@ -80,6 +80,7 @@ for axis, key, label in zip(
         mine = sorted((row for row in rows if row["model"] == name), key=lambda row: row["workers"])
         axis.plot([row["workers"] for row in mine], [row[key] for row in mine], mark, label=name)
     axis.set(xlabel=f"workers (one worker: one {unit})", ylabel=label, ylim=(0, None))
+    axis.set_xticks([row["workers"] for row in mine])
     axis.legend()
 ### END SOLUTION
 if check("08.14", figure, rows):

@@ -6,7 +6,7 @@ MOST = 200  # curves of an axis, points of a curve, texts
 
 
 def described(figure):
-    """Axes with labels, lines, clouds, bars, ticks with texts, legend; as what JSON can hold."""
+    """Axes with labels, limits of y, lines, clouds, bars, ticks with texts, legend; as what JSON can hold."""
     return [_axis(axis) for axis in list(figure.axes)[:12]]
 
 
@@ -27,6 +27,7 @@ def _axis(axis):
 
     return {
         "labels": [str(label)[:MOST] for label in labels],
+        "ylim": _numbers(axis.get_ylim()),
         "lines": [[*map(_numbers, each.get_data()), str(each.get_label())] for each in axis.get_lines()[:MOST]],
         "clouds": [[*map(_numbers, zip(*each.get_offsets(), strict=True)), str(each.get_label())] for each in clouds],
         "bars": list(map(of_bars, bars)),
@@ -45,11 +46,10 @@ def figure(axes):
 
     made = Figure()
     for axis, said in zip(made.subplots(1, max(1, len(axes[:12])), squeeze=False)[0], axes, strict=False):
-        axis.set(xlabel=str(said["labels"][0]), ylabel=str(said["labels"][1]))
-        for x, y, label in said["lines"]:
-            axis.plot(_numbers(x), _numbers(y), label=str(label))
-        for x, y, label in said["clouds"]:
-            axis.scatter(_numbers(x), _numbers(y), label=str(label))
+        axis.set(xlabel=str(said["labels"][0]), ylabel=str(said["labels"][1]), ylim=_numbers(said["ylim"]))
+        for draw, curves in ((axis.plot, said["lines"]), (axis.scatter, said["clouds"])):
+            for x, y, label in curves:
+                draw(_numbers(x), _numbers(y), label=str(label))
         for x, y, width, label in said["bars"]:
             axis.bar(_numbers(x), _numbers(y), _numbers(width), label=str(label))
         if said["ticks"]:

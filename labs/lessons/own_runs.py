@@ -44,30 +44,37 @@ def _label(axis, which):
 
 
 def no_curve(figure, rows, whose):
-    """Cases of a figure without one of CURVES of these rows over the workers, or with another one's label or unit.
+    """Cases of a figure without one of CURVES of these rows over the workers, out of sight, or with another one's label
+    or unit.
 
-    Lines, points and bars are curves. whose: a word on the rows; if it is a network's, its legend must be of the curve.
+    Lines, points and bars are curves, also points and bars that were drawn one by one. whose: a word on the rows; if it
+    is a network's, its legend must be of the curve.
     """
     rows = sorted(rows, key=lambda row: row["workers"])
     workers, networks = [row["workers"] for row in rows], {row.get("model") for row in rows}
-    drawn = [(axis, *curve) for axis in figure.axes for curve in _curves(axis, workers)]
+    drawn = [(axis, *curve) for axis in figure.axes for curve in _gathered(_curves(axis, workers))]
     for key, what in CURVES.items():
         values = [row[key] for row in rows]
-        alike = [
-            (_label(axis, "y"), name) for axis, xs, ys, name in drawn if _alike(ys, values) and _alike(xs, workers)
-        ]
+        alike = [(axis, ys, name) for axis, xs, ys, name in drawn if _alike(ys, values) and _alike(xs, workers)]
         if not alike:
             turned = key == "speedup" and any(_alike(ys, [1 / v for v in values if v]) for _, _, ys, _ in drawn)
             yield turned, "The speedup is upside down: a faster run must lie above 1."
             elsewhere = any(_alike(ys, values) for _, _, ys, _ in drawn)
-            yield elsewhere, f"The {what} of {whose} are not at {', '.join(map(str, workers))} on the x axis."
+            where = f"{'is' if key == 'speedup' else 'are'} not at {', '.join(map(str, workers))} on the x axis"
+            yield elsewhere, f"The {what} of {whose} {where}."
             yield True, f"No curve shows the {what} of {whose}, ordered by workers."
+        low, high = sorted(alike[0][0].get_ylim())
+        hidden = not any(_holds(axis, ys) for axis, ys, _ in alike)
+        yield hidden, f"The y axis from {low:.3g} to {high:.3g} leaves {what} of {whose} out of sight."
+        alike = [(_label(axis, "y"), name) for axis, _, name in alike]
         label = alike[0][0]
         if not any(_is_label(other, key) for other, _ in alike):
             yield (_is_name(label), f"The label {label!r} is a name in your code. Say in words what it is, with unit.")
+            timed = key == "speedup" and re.search(_SAYS[key], label.lower()) and _in_seconds(label.lower())
+            yield timed, f"The label {label!r} gives a unit of time. A speedup is a ratio of two times: it has no unit."
             taken = [CURVES[other] for other in CURVES if _is_label(label, other)]
             yield taken, f"The axis with the {what} of {whose} says {label!r}. Are two labels exchanged?"
-            yield True, f"The label {label!r} does not say that {what} are shown, and in which unit."
+            yield True, f"From the label {label!r}, a reader cannot tell that the axis shows {what}."
         if whose in networks:
             names = [name for _, name in alike if name]  # also of another network that does as well
             yield names and not any(whose in name for name in names), f"The legend gives {whose}'s {what} another name."
@@ -88,13 +95,36 @@ def _is_label(label, key):
         return False
     text = label.lower().replace("_", " ")
     is_rate = re.search(_RATE, text) is not None
-    if key == "epoch_seconds" and re.search(_NO_EPOCH, text):
+    if (key == "epoch_seconds" and re.search(_NO_EPOCH, text)) or (key == "speedup" and _in_seconds(text)):
         return False
     return is_rate if key == "images_per_second" else not is_rate and re.search(_SAYS[key], text) is not None
 
 
+def _in_seconds(text):
+    """Whether a label ends with a unit of time: "speedup (s)", but not "T1 (s) / T2 (s)"."""
+    units = re.findall(r"[(\[]\s*(?:m?s|secs?|seconds?)\s*[)\]]|\bin (?:m?s|secs?|seconds?)\b(?!\s*/)", text)
+    return len(units) == 1 and text.rstrip().endswith(units[0])
+
+
+def _holds(axis, values):
+    """Whether the y axis reaches over all of these values."""
+    low, high = sorted(axis.get_ylim())
+    return all(low <= value <= high for value in values)
+
+
 def _is_name(label):
     return "_" in label and label.isidentifier()
+
+
+def _gathered(curves):
+    """The curves, and what was drawn point by point as a curve: all single points, and those of each name."""
+    curves = list(curves)
+    points = sorted((xs[0], ys[0], name or "") for xs, ys, name in curves if len(xs) == 1)
+    names = {name for *_, name in points}
+    for chosen in [names, *({name} for name in names)] if points else ():
+        xs, ys, of = zip(*(point for point in points if point[2] in chosen), strict=True)
+        curves.append((list(xs), list(ys), of[0] if len(chosen) == 1 else None))
+    return curves
 
 
 def _curves(axis, workers):

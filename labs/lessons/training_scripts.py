@@ -3,6 +3,7 @@
 The functions that say something yield cases, as a judge does. They tell what was seen, in whatever style it is written.
 """
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -37,7 +38,9 @@ def not_mirrored(path, network):
         for workers, facts in zip(numbers, plays, strict=True):
             yield from cases(facts, workers, network)
     for workers, facts in zip(numbers, plays, strict=True):
-        yield from stops(facts, f"With {several(workers, 'worker')}")
+        for stopped, hint in stops(facts, f"With {several(workers, 'worker')}"):
+            no_list = re.search(r"MirroredStrategy\(.*not iterable", hint)
+            yield stopped, f"{hint} It takes the list `workers`." if no_list else hint
     yield from _left(plays, network)
 
 
@@ -75,6 +78,8 @@ def _networks(facts, workers, wanted):
 
 def _top(network, fits):
     has = network["classes"]
+    listed = isinstance(has, list)
+    yield listed, f"`classes` is a list of {len(has) if listed else 0}. The network needs to know how many there are."
     yield has != IMAGES, f"The network has {has} classes, but the data set has {IMAGES}. Which argument says how many?"
     logits = network["activation"] == "linear"
     for fit in fits:
@@ -158,8 +163,8 @@ def _fits(facts, workers, network):
         missing = not any("Recorder" in names for names in fit["callbacks"])
         yield missing, "`fit` runs without the recorder: pass callbacks=[recorder], or there is no record of your run."
         yield fit["verbose"] != 2, "Pass verbose=2 to `fit`: one line per epoch, which is your log."
-        asked = f"With --epochs {epochs}, `fit` is asked for {fit['epochs']} epochs"
-        yield fit["epochs"] != epochs, f"{asked}. The option of the command must decide how long it trains."
+        asked = f"With --epochs {epochs}, `fit` is asked for {several(fit['epochs'], 'epoch')}"
+        yield fit["epochs"] != epochs, f"{asked}. The option must decide how long it trains: name it, `epochs=`."
     count = len(facts["fits"])
     yield count > 1, f"`fit` is called {count} times, and each call begins with a warm-up epoch. Train in one call."
 

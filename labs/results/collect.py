@@ -244,7 +244,7 @@ def _same_loss(run, other):
 _COLUMNS = beside(__file__, "columns.toml")
 
 
-BRACKETS = "95 % interval over rounds or repeats, widened by a log's rounding; of times and images/s: in these minutes"
+BRACKETS = "95 % interval over rounds or repeats, wider for rounded logs; for times and images/s only in these minutes"
 
 
 def table(rows) -> str:

@@ -258,7 +258,7 @@ def counted(others: dict[int, float | None], what: str) -> tuple[list[int], str 
 
 
 NOT_PAIRED = (
-    "not paired: the runs did not take turns, so drift of the machine is in the interval, which is not of 95 %; "
+    "not paired: the runs did not take turns, so drift of the machine is in the ratio (an interval is not of 95 %); "
     "measure them in turns (labs study, or jobs.Turns)"
 )
 

@@ -193,12 +193,12 @@ def steps(*runs: Run) -> "Figure":
             seconds, share = of_steps.distribution(one, run.workers)
             found = of_steps.quantile(seconds, share)
             text = f"slowest of {run.workers} steps on 1 worker: half within {found:.3g} s"
-            _staircase(shares, seconds, share, color=colour, ls="--", label=text)
+            _staircase(shares, seconds, share, color="0.4", ls="--", label=text)
             sentences.append(f"The {text}.")
-    turns = all(run.rounds for run in runs)
+    count = "round" if all(run.rounds for run in runs) else "epoch"
     times.axvspan(0, 1, color="0.92", lw=0, label="warm-up")
-    times.set(xlabel=f"{'round' if turns else 'epoch'} (from 0)", ylabel="seconds of a step", title="every step")
-    shares.set(xlabel="seconds of a step, or less", ylabel="share of the steps", ylim=(0, 1.02))
+    times.set(xlabel=f"{count} (0 = warm-up)", ylabel="seconds of a step (logarithmic)", title="every step")
+    shares.set(xlabel="seconds of a step, or less (logarithmic)", ylabel="share of the steps", ylim=(0, 1.02))
     shares.set_title("distribution of the steady steps")
     _logarithmic(times, "y")
     _logarithmic(shares, "x")

@@ -99,7 +99,10 @@ def test_without_a_sandbox_its_directives_are_judged_and_a_right_script_lets_the
 
 def test_each_hint_says_what_was_done(judge, tried):
     text = blank("ResNet50.sh", "--ntasks=1", "--ntasks=2")
-    assert judge("05.15", "ResNet50.sh", text)[1].endswith("(The script was read.)")
+    assert judge("05.15", "ResNet50.sh", text)[1].endswith("(The script was read, not run.)")
+    said = judge("05.15", "ResNet50.sh", blank("ResNet50.sh", "--gres=gpu:2", "--gres=2"))[1]
+    assert "--gres=2: not a value for --gres, which takes the kind and the number" in said
+    assert said.endswith("(1 more mistake after this one.) (The script was read, not run.)")
     text = blank("ResNet50.sh", "batch=$((64 * workers))", "batch=64")
     assert "(Bash ran the script, with stand-ins for" in judge("05.15", "ResNet50.sh", text)[1]
 

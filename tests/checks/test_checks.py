@@ -208,6 +208,9 @@ def test_what_a_judge_cannot_compare_is_named_with_its_type():
     )
     assert not checks.check("01.1", "many") and items()["01.1"]["state"] == "wrong"
     assert checks.judge("01.1", 1, 2, 3)[0] == "wrong"  # too many answers
+    judging.JUDGES["01.1"] = lambda value, run: zip(map(float, [value]), ["It is not 0."], strict=True)
+    hint = checks.judge("01.1", "2.53 s", {"a run": "of the notebook"})[1]
+    assert hint.startswith("'2.53 s' (str) is not what is asked for here"), hint
 
 
 NAN = float("nan")

@@ -70,6 +70,16 @@ def line(axis, workers, values):
     axis.plot(workers, values)
 
 
+def one_by_one(draw):
+    """Answer to T6: draw(axis, number, workers, value) for each row alone."""
+    return drawn(lambda axis, x, y: [draw(axis, *each) for each in zip(range(3), x, y, strict=True)])
+
+
+def out_of_sight(axis, workers, values):
+    axis.plot(workers, values)
+    axis.set_ylim(0.9, 1.0)
+
+
 def together(x="number of workers", y=UNITS, over_all=""):
     """Answer to T6: the labels x and over_all belong to the whole figure."""
     result, rows = drawn(line, y, "")
@@ -168,15 +178,16 @@ ANSWERS = {
             (lambda one, p: [max(a / b, 1) for a, b in zip(one, p, strict=True)],),
             (lambda one, p: (a / b for a, b in zip(one, p, strict=True)),),
             (lambda one, p: map(truediv, one, p),),
+            (lambda one, p: [round(a / b, 1) for a, b in zip(one, p, strict=True)],),
+            (lambda one, p: [round(a / b) for a, b in zip(one, p, strict=True)],),
         ],
         secret=r"1\.6|\b2\.0",
-        same=[(3, 8)],  # a list of another length
+        same=[(3, 8), (12, 13)],  # a list of another length; rounded
     ),
     "05.6": dict(
         right=[
             (lambda epochs: median([s for epoch in epochs[1:] for s in epoch]),),
             (lambda epochs: np.median(sum(epochs[1:], [])),),
-            (lambda epochs: sorted(s for epoch in epochs[1:] for s in epoch)[len(sum(epochs[1:], [])) // 2],),
         ],
         wrong=[
             (lambda epochs: median(sum(epochs, [])),),
@@ -189,6 +200,7 @@ ANSWERS = {
             (lambda epochs: epochs.pop(0)[0],),
             (lambda epochs: median(s for epoch in epochs[1:] for s in epoch[1:]),),
             (lambda epochs: median(s for epoch in epochs for s in epoch[1:]),),
+            (lambda epochs: sorted(s for epoch in epochs[1:] for s in epoch)[len(sum(epochs[1:], [])) // 2],),
         ],
         secret=r"\b1\.2\b",
     ),
@@ -278,6 +290,13 @@ ANSWERS = {
             drawn(line, ("s per epoch (12 steps)", *UNITS[1:])),
             drawn(line, ("time (s)", *UNITS[1:])),
             together(),
+            one_by_one(lambda axis, n, x, y: axis.plot(x, y, "o")),
+            one_by_one(lambda axis, n, x, y: axis.plot(x, y, "os^"[n], label=f"{x} workers")),
+            one_by_one(lambda axis, n, x, y: axis.bar(x, y)),
+            one_by_one(lambda axis, n, x, y: axis.scatter([x], [y])),
+            drawn(lambda axis, x, y: (axis.plot(x, [round(v, 2) for v in y], "o"), axis.margins(0))),
+            drawn(line, (*UNITS[:2], "speedup T(1) (s) / T(p) (s)")),
+            drawn(line, (*UNITS[:2], "speedup in seconds/seconds")),
         ],
         wrong=[
             (figure(panels=2), ROWS),
@@ -300,9 +319,16 @@ ANSWERS = {
             *(drawn(line, (label, *UNITS[1:])) for label in ("s/step", "seconds per image")),
             together(x="run"),
             together(y=["", "", ""], over_all=UNITS[0]),
+<<<<<<< HEAD
             without_plots,
+=======
+            *(drawn(line, (*UNITS[:2], label)) for label in ("speedup (s)", "speedup in seconds", "efficiency")),
+            drawn(out_of_sight),
+            one_by_one(lambda axis, n, x, y: axis.plot(n, y, "o")),
+            one_by_one(lambda axis, n, x, y: axis.plot(x, y * 2, "o")),
+>>>>>>> 9384d86fd53c7dd69fc845e32b421f34dc4e5415
         ],
         secret=None,
-        same=[(12, 21), (13, 14)],
+        same=[(2, 28), (12, 21), (13, 14), (13, 27), (14, 27)],
     ),
 }

@@ -30,6 +30,7 @@ def figure(
     speedup=lambda row: row["speedup"],
     reverse=False,
     bars=False,
+    points=False,
     swap=False,
     labels=("epoch time (s)", "images per second", "speedup"),
     rows=ROWS,
@@ -47,7 +48,9 @@ def figure(
             shown = names[place - 1] if swap else name
             if bars:
                 axis.bar([each + 0.4 * place - 0.2 for each in x], y, width=0.4, label=shown)
-            else:
+            for each in zip(x, y, strict=True) if points else ():
+                axis.plot(*each, "o", label=shown)
+            if not bars and not points:
                 axis.plot(x, y, label=shown)
         if label:
             axis.set(xlabel="workers", ylabel=said)
@@ -105,6 +108,7 @@ ANSWERS = {
             (figure(bars=True), ROWS),
             (figure(reverse=True), ROWS),
             (figure(rows=ALIKE), ALIKE),
+            (figure(points=True), ROWS),
         ],
         wrong=[
             (figure(panels=2), ROWS),
@@ -117,9 +121,10 @@ ANSWERS = {
             (figure(swap=True, rows=ALIKE), ALIKE),
             (figure(labels=("images per second", "seconds per epoch", "speedup")), ROWS),
             (figure(labels=("epoch time", "images per second", "speedup")), ROWS),
+            (figure(points=True, swap=True), ROWS),
         ],
         secret=None,
-        same=[(2, 3), (6, 7)],  # no legend, or none for one of the networks; exchanged
+        same=[(2, 3), (6, 7), (6, 10), (7, 10)],  # no legend, or none for one of the networks; exchanged
     ),
     "08.15": dict(
         right=[(2.0, ROWS), (14.0 / 7.0, ROWS), ("2", ROWS)],

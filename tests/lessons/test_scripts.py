@@ -190,7 +190,10 @@ def test_names_of_gpus_are_right_on_a_machine_that_has_them(style, tmp_path, mon
 WRONG_ON_WORKERS = {
     "weights=None is missing": ([("weights=None, ", "")], "weights='imagenet': pass weights=None"),
     "no top layer": ([("include_top=True", "include_top=False")], "without its top layer"),
-    "a number for devices": ([("devices=workers", "devices=args.n_gpus")], r"line \d+: `strategy = .*`: \w+Error"),
+    "a number for devices": (
+        [("devices=workers", "devices=args.n_gpus")],
+        r"line \d+: .*Error: .*takes the list `workers`",
+    ),
     "half of the workers": ([("devices=workers", "devices=workers[:1]")], "With --n_gpus 4 .* 1 replica: give it all"),
     "fixed epochs": ([("epochs=args.epochs", "epochs=5")], "With --epochs 2, `fit` is asked for 5 epochs"),
     "arrays": ([("model.fit(train", "model.fit(dataset.images, dataset.labels")], "in steps of 32 images"),
@@ -212,8 +215,10 @@ WRONG_ON_WORKERS = {
     "optimizer without the rate": ([("SGD(learning_rate)", "SGD()")], "does not depend on the workers"),
     "fit once per epoch": (
         [(FIT, f"for _ in range(args.epochs):\n        {FIT.replace('args.epochs', '1')}")],
-        "asked for 1 epochs",
+        r"asked for 1 epoch\.",
     ),
+    "epochs in the place of labels": ([("epochs=args.epochs", "args.epochs")], r"asked for 1 epoch\. .* name it"),
+    "names of the classes": ([("len(dataset.classes)", "dataset.classes")], "`classes` is a list of 100"),
     "the data twice": ([("model.fit(train", "model.fit(train.repeat(2)")], "read more than once"),
     "one step": ([("model.fit(train", "model.fit(train.take(1)")], "reads 12 of 100 images"),
     "smaller steps": ([("model.fit(train", "model.fit(train.unbatch().batch(6)")], "in steps of 6 images"),

@@ -275,7 +275,7 @@ def test_steps_show_time_distribution_and_what_waiting_would_make_of_one_worker(
     figure = plots.steps(with_steps(1, ONE), with_steps(2, TWO))
     drawn(figure)
     times, shares = figure.axes
-    assert times.get_xlabel() == "round (from 0)" and "seconds" in times.get_ylabel() + shares.get_xlabel()
+    assert times.get_xlabel() == "round (0 = warm-up)" and "seconds" in times.get_ylabel() + shares.get_xlabel()
     assert list(times.get_lines()[0].get_ydata()) == [s for epoch in ONE for s in epoch]
     names = texts(shares.get_legend())
     assert names[0] == "M, 1 worker: half within 1.15 s" and names[2].startswith("slowest of 2 steps on 1 worker: half")
@@ -283,13 +283,15 @@ def test_steps_show_time_distribution_and_what_waiting_would_make_of_one_worker(
     assert "M, 1 worker: first step 9 s; of 6 steady steps half take 1.15 s or less" in figure.alt
     assert [line.get_linestyle() for line in shares.get_lines()] == ["-", "-", "--"]
     assert hidden(figure) == []
+    assert len({line.get_color() for line in shares.get_lines()}) == 3  # computed: neither run's colour
+    assert "(logarithmic)" in shares.get_xlabel() and "(logarithmic)" in times.get_ylabel()
 
 
 def test_steps_of_runs_that_may_not_be_divided_have_no_dashed_curve():
     figure = plots.steps(with_steps(1, ONE), with_steps(2, TWO, study="other"))
     assert len(figure.axes[1].get_lines()) == 2 and figure.get_supxlabel() == "measured"
     epochs = plots.steps(with_steps(1, ONE, turns=False)).axes[0]
-    assert epochs.get_xlabel() == "epoch (from 0)"
+    assert epochs.get_xlabel() == "epoch (0 = warm-up)"
 
 
 def test_thousands_of_steps_are_drawn_with_few_points():

@@ -45,7 +45,7 @@ def test_oversubscribed_runs_and_notes_are_named(shown, capsys):
     tables.scaling([row(workers=4, oversubscribed=True, notes=["one repeat"]), row(notes=["one repeat"])])
     assert "4 (oversubscribed)" in shown[0]["text/plain"]
     said = capsys.readouterr().out.splitlines()
-    assert said[-1] == "Notes: one repeat." and said[0].endswith("of times and images/s: in these minutes.")
+    assert said[-1] == "Notes: one repeat." and said[0].endswith("for times and images/s only in these minutes.")
 
 
 def test_cells_are_escaped_and_columns_have_headings(shown):
