@@ -82,8 +82,10 @@ def test_ladder_and_waits_say_their_intervals():
         "fed: 2.90 times as fast as given (2.70 to 3.12), 305 images/s in these minutes, accuracy 0.910" in figure.alt
     )
     assert figure.axes[0].get_xlabel().endswith("within rounds") and figure.get_supxlabel() == "measured"
-    figure = pictures.ladder(rungs | {"fed": (intervals.Estimate(2.9), 305.0, 0.91)})
-    assert "not in turns" in figure.get_supxlabel() and png(figure).startswith(b"\x89PNG")
+    for kind, why in (("recorded", "not in turns"), ("measured", "too few rounds")):
+        figure = pictures.ladder(rungs | {"fed": (intervals.Estimate(2.9), 305.0, 0.91)}, kind)
+        assert figure.get_supxlabel() == f"{kind}: {why}, so without an interval"
+    assert png(figure).startswith(b"\x89PNG")
     figure = pictures.waits({"starving": [(0.03, 0.01), (0.032, 0.01)], "fed": [(0.0, 0.01), (0.0, 0.011)]})
     assert "starving: waiting 31 ms, computing 10 ms (step" in figure.alt and png(figure).startswith(b"\x89PNG")
     rows = [{"mode": "none", "block": None, "batch": 8, "peak_bytes": 2**28}]
