@@ -107,16 +107,16 @@ tables.show(shown, ("rank", *headers), headers)
 # B and E have two ranks each. B exchanges over MPI, where a waiting rank keeps its core busy, as above. E exchanges
 # over Gloo, where a waiting rank sleeps and its core is idle. So a busy core means something different in B and in E.
 #
-# The table below the figures shows how many cores each rank used, and what share of its maximum operations per second
+# The table below the figure shows how many cores each rank used, and what share of its maximum operations per second
 # it reached.
 #
 # Large tensors, such as large gradients, cause many page faults. The number of messages does not.
 
 # %%
 traces = {case: [watched.read(file) for file in files] for case, files in recorded.traces().items()}
-for case, ranks in traces.items():
-    over = {"mpiexec": ", over MPI", "horovodrun": ", over Gloo"}.get(limited.SETTINGS[case].launcher, "")
-    plots.show(show_watched.figure(ranks, phases=False, title=f"Run {case}{over}"))
+over = {"mpiexec": ", over MPI", "horovodrun": ", over Gloo", None: ""}
+shown = {f"Run {case}{over[limited.SETTINGS[case].launcher]}": ranks for case, ranks in traces.items()}
+plots.show(show_watched.several(shown))
 
 # %%
 rows = []

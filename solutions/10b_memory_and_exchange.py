@@ -187,12 +187,24 @@ check("10.15", script)
 # that handles each batch as a whole.
 
 # %%
-if answered("10.15") and devices.has("horovod"):
-    for network in ("dense",) if quick else ("dense", "frozen", "tied", "batch_norm"):
-        job = jobs.start(script, "--model", network, name=f"accumulated_{network}", ranks=2, launcher="mpiexec")
-        print(network, job.wait(show=False).out.read_text(), sep="\n")
-        if job.state != "finished":
+compared = {"alike": "equal on all ranks", "apart": "largest difference to one process"}
+compared |= {"fixed": "difference of variables not trained", "moved": "largest change by training"}
+
+
+def compare(script, name, *networks):
+    """A table: the weights of each network after training on two ranks, beside those of one process."""
+    rows = []
+    for network in networks:
+        job = jobs.start(script, "--model", network, name=f"{name}_{network}", ranks=2, launcher="mpiexec")
+        if job.wait(show=False).state == "finished":
+            rows.append({"network": network, **by_hand.told(job.out.read_text())})
+        else:
             print(job.explain())
+    tables.show(rows, ("network", *compared), compared)
+
+
+if answered("10.15") and devices.has("horovod"):
+    compare(script, "accumulated", "dense", *([] if quick else ["frozen", "tied", "batch_norm"]))
 
 # %% [markdown]
 # Apart from rounding, the first three networks end up with the same weights as in the single process. **The one with
@@ -240,11 +252,7 @@ check("10.17", script)
 
 # %%
 if answered("10.17") and devices.has("horovod"):
-    for network in ("dense",) if quick else ("dense", "frozen", "tied"):
-        job = jobs.start(script, "--model", network, name=f"sharded_{network}", ranks=2, launcher="mpiexec")
-        print(network, job.wait(show=False).out.read_text(), sep="\n")
-        if job.state != "finished":
-            print(job.explain())
+    compare(script, "sharded", "dense", *([] if quick else ["frozen", "tied"]))
 
 # %% [markdown]
 # The sharded optimizer gives the same weights as the unsharded one. How much memory does it save, and how much do its

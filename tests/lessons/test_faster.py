@@ -59,13 +59,16 @@ def test_the_traces_show_what_limits_them(traces):
     assert min(rank.mean("cores") for case in "BDF" for rank in traces[case]) > 0.8  # busy, with or without progress
 
 
-@pytest.mark.parametrize("phases", (True, False))
-def test_picture_of_a_trace_says_its_numbers_and_tells_no_phase_in_the_quiz(traces, phases):
-    figure = show_watched.figure(traces["B"], phases=phases, title="Training B")
-    assert "Rank 1, mean:" in figure.alt and ("exchange" in figure.alt) is phases
-    assert figure.get_supxlabel() == "recorded" and png(figure).startswith(b"\x89PNG")
-    shown = [axis for axis in figure.axes if axis.axison]
-    assert all(axis.get_xlabel() == "seconds" and axis.get_ylabel() for axis in shown)
+def test_picture_of_a_trace_says_its_numbers_and_tells_no_phase_in_the_quiz(traces):
+    figure, quiz = show_watched.figure(traces["B"], title="Run B"), show_watched.several(traces)
+    assert "exchange" in figure.alt and not any(word in quiz.alt for word in ("exchange", "computation", "input"))
+    for made in (figure, quiz):
+        assert "Rank 1, mean:" in made.alt
+        assert made.get_supxlabel() == "recorded" and png(made).startswith(b"\x89PNG")
+    assert all(axis.get_xlabel() == "seconds" and axis.get_ylabel() for axis in figure.axes if axis.axison)
+    assert all(axis.get_ylabel() for axis in quiz.axes) and quiz.axes[-1].get_xlabel() == "seconds"
+    of_faults = {axis.get_ylim() for axis in quiz.axes if "faults" in axis.get_ylabel()}
+    assert len(quiz.axes) == 4 * len(traces) and len(of_faults) == 1  # few faults look like few beside many
 
 
 def test_recorded_ladder_is_faster_at_equal_accuracy():
