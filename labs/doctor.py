@@ -36,7 +36,7 @@ def look() -> list[dict[str, str | None]]:
             "AVX-512": "mixed_bfloat16 may be faster or slower than float32",
             None: "mixed_bfloat16 saves memory, and is likely slower than float32",
         }
-        row("bfloat16", products or "no operations for it", f"{means[products]}: notebook 10b measures it")
+        row("bfloat16", products or "no operations for it", f"{means[products]}: measured in notebook 10b")
     means, fix = "enough for every notebook", None
     if free <= 4 * 2**30:
         means, fix = "notebook 04 or 05 may run out of memory", "close other programs: 4 GiB free are enough"

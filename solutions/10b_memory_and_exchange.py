@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Memory and exchange: a step that keeps less and sends less often
 #
-# **Time: 75 minutes, including 4 minutes of computing on 2 cores.** Three optional parts take about 15 minutes more.
+# **Time: 65 minutes, including 4 minutes of computing on 2 cores.** Three optional parts take about 15 minutes more.
 #
 # **Paths:** only *everything* contains this notebook.
 #
@@ -88,7 +88,7 @@ print(f"{on_gpu.WHERE}:")
 tables.show(on_gpu.precisions())
 
 # %% [markdown]
-# The second row is what JAX and TensorFlow compute on such a GPU if you ask for float32. In matrix products and
+# The row `float32 (products in TF32)` is what JAX and TensorFlow compute if you ask for float32. In matrix products and
 # convolutions, the tensor cores first round the factors to **TF32**, which has the range of float32 but only about three
 # decimal digits. With products in full float32, the step took more than three times as long. So "float32" already is a
 # reduced precision there.
@@ -139,7 +139,7 @@ outcome("10.13", found[1]["peak_bytes"] / found[0]["peak_bytes"] if remat and al
 # A layer that recomputes its own activation keeps its *input*, which is the activation of the previous layer, so
 # nothing is gained. Only **blocks** of layers save memory. A block of b layers keeps only its input; while the backward
 # pass works through the block, its b activations are in memory again. With 24 layers, the memory holds 24/b inputs and
-# b activations. Which whole number b requires the least memory?
+# b activations. Which whole number b requires the least memory? (It need not divide 24.)
 
 # %% labs={"id": "10.14"}
 ### BEGIN SOLUTION
@@ -187,12 +187,24 @@ check("10.15", script)
 # that handles each batch as a whole.
 
 # %%
-if answered("10.15") and devices.has("horovod"):
-    for network in ("dense",) if quick else ("dense", "frozen", "tied", "batch_norm"):
-        job = jobs.start(script, "--model", network, name=f"accumulated_{network}", ranks=2, launcher="mpiexec")
-        print(network, job.wait(show=False).out.read_text(), sep="\n")
-        if job.state != "finished":
+compared = {"alike": "equal on all ranks", "apart": "largest difference to one process"}
+compared |= {"fixed": "difference of variables not trained", "moved": "largest change by training"}
+
+
+def compare(script, name, *networks):
+    """A table: the weights of each network after training on two ranks, beside those of one process."""
+    rows = []
+    for network in networks:
+        job = jobs.start(script, "--model", network, name=f"{name}_{network}", ranks=2, launcher="mpiexec")
+        if job.wait(show=False).state == "finished":
+            rows.append({"network": network, **by_hand.told(job.out.read_text())})
+        else:
             print(job.explain())
+    tables.show(rows, ("network", *compared), compared)
+
+
+if answered("10.15") and devices.has("horovod"):
+    compare(script, "accumulated", "dense", *([] if quick else ["frozen", "tied", "batch_norm"]))
 
 # %% [markdown]
 # Apart from rounding, the first three networks end up with the same weights as in the single process. **The one with
@@ -231,8 +243,8 @@ if answered("10.15") and devices.has("horovod") and not quick:
 # Write the class `ShardedSGD` in `scripts/sharded_optimizer.py`; it takes about a dozen lines, and comments in the file
 # say what goes where. The given function `flat` puts all the values into one vector and pads it with zeros to a given
 # length. Choose a multiple of the number of ranks, so that all shares have the same size. `hvd.reducescatter` gives
-# each rank its part of the mean vector, and `hvd.allgather` joins the parts again. A rank may also keep a copy of its
-# own share of the weights, as in mixed precision. The check runs your class on 1, 2 and 4 simulated ranks.
+# each rank its part of the mean vector, and `hvd.allgather` joins the parts again. Which part is a rank's own follows
+# from `hvd.rank()` and `hvd.size()`. The check runs your class on 1, 2 and 4 simulated ranks.
 
 # %% labs={"id": "10.17"}
 script = "scripts/sharded_optimizer.py"
@@ -240,11 +252,7 @@ check("10.17", script)
 
 # %%
 if answered("10.17") and devices.has("horovod"):
-    for network in ("dense",) if quick else ("dense", "frozen", "tied"):
-        job = jobs.start(script, "--model", network, name=f"sharded_{network}", ranks=2, launcher="mpiexec")
-        print(network, job.wait(show=False).out.read_text(), sep="\n")
-        if job.state != "finished":
-            print(job.explain())
+    compare(script, "sharded", "dense", *([] if quick else ["frozen", "tied"]))
 
 # %% [markdown]
 # The sharded optimizer gives the same weights as the unsharded one. How much memory does it save, and how much do its
@@ -274,10 +282,10 @@ names = {"nothing": "-", "optimizer": "ZeRO-1", "optimizer, gradients": "ZeRO-2"
 rows = []
 for sharded, name in names.items():
     row = {"stage": name, "sharded": sharded}
-    for count in (1, 2, 8, 64):
+    for count in (1, 2, 4, 64):
         row[f"{count}"] = sum(memory.step(1, 0, 1, slots=2, devices=count, sharded=sharded).values())
     rows.append(row)
-tables.show(rows, ("stage", "sharded", "1", "2", "8", "64"), {"1": "1 device", "64": "64 devices"})
+tables.show(rows, ("stage", "sharded", "1", "2", "4", "64"), {"1": "1 device", "64": "64 devices"})
 
 # %% [markdown]
 # A network with 1.5 billion weights is trained with Adam in float32, on 8 devices with ZeRO-1. How many bytes do the
@@ -351,7 +359,7 @@ updates = 8
 predict("10.16", updates)
 
 # %%
-halves = keras.optimizers.schedules.PiecewiseConstantDecay([8], [0.1, 0.05])
+halves = keras.optimizers.schedules.PiecewiseConstantDecay([7], [0.1, 0.05])  # at step 7 the old rate still holds
 optimizer = keras.optimizers.SGD(halves, gradient_accumulation_steps=4)
 weight = keras.Variable([1.0])
 passes = 0

@@ -319,14 +319,11 @@ ANSWERS = {
             *(drawn(line, (label, *UNITS[1:])) for label in ("s/step", "seconds per image")),
             together(x="run"),
             together(y=["", "", ""], over_all=UNITS[0]),
-<<<<<<< HEAD
-            without_plots,
-=======
             *(drawn(line, (*UNITS[:2], label)) for label in ("speedup (s)", "speedup in seconds", "efficiency")),
             drawn(out_of_sight),
             one_by_one(lambda axis, n, x, y: axis.plot(n, y, "o")),
             one_by_one(lambda axis, n, x, y: axis.plot(x, y * 2, "o")),
->>>>>>> 9384d86fd53c7dd69fc845e32b421f34dc4e5415
+            without_plots,
         ],
         secret=None,
         same=[(2, 28), (12, 21), (13, 14), (13, 27), (14, 27)],

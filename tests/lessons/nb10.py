@@ -44,12 +44,25 @@ def starving(files, read, small, batch):
 
 
 def in_parallel(files, read, small, batch):
+    return FROM(files).map(read, num_parallel_calls=4).map(each(small)).batch(batch, drop_remainder=True)
+
+
+def shuffled(files, read, small, batch):
+    return in_parallel(tf.random.shuffle(files), read, small, batch)
+
+
+def in_any_order(files, read, small, batch):
+    images = FROM(files).map(read, num_parallel_calls=4, deterministic=False)
+    return images.map(each(small)).batch(batch, drop_remainder=True)
+
+
+def with_rest(files, read, small, batch):
     return FROM(files).map(read, num_parallel_calls=4).map(each(small)).batch(batch)
 
 
 def interleaved(files, read, small, batch):
     images = FROM(files).interleave(lambda file: tf.data.Dataset.from_tensors(file).map(read), 4, num_parallel_calls=4)
-    return images.map(each(small)).batch(batch)
+    return images.map(each(small)).batch(batch, drop_remainder=True)
 
 
 def one_map(files, read, small, batch):
@@ -69,7 +82,8 @@ def batches_first_ahead(files, read, small, batch):
 
 
 def batches_parallel(files, read, small, batch):
-    return FROM(files).map(read, num_parallel_calls=3).batch(batch).map(each(small), num_parallel_calls=2)
+    images = FROM(files).map(read, num_parallel_calls=3).batch(batch, drop_remainder=True)
+    return images.map(each(small), num_parallel_calls=2)
 
 
 def stages(*names):
@@ -84,7 +98,8 @@ def stages(*names):
             "shuffle(2)": lambda it: it.shuffle(2),
             "batch(8)": lambda it: it.batch(8, drop_remainder=True),
             "same": lambda it: it.shuffle(len(files), seed=1, reshuffle_each_iteration=False),
-            "batch": lambda it: it.batch(batch),
+            "batch": lambda it: it.batch(batch, drop_remainder=True),
+            "with rest": lambda it: it.batch(batch),
             "unbatch": lambda it: it.unbatch(),
             "ahead": lambda it: it.prefetch(2),
             "repeat": lambda it: it.repeat(),
@@ -97,7 +112,15 @@ def stages(*names):
 
 
 def names_cached(files, read, small, batch):
-    return FROM(files).cache().shuffle(99).map(read, num_parallel_calls=4).map(each(small)).batch(batch).prefetch(2)
+    return (
+        FROM(files)
+        .cache()
+        .shuffle(99)
+        .map(read, num_parallel_calls=4)
+        .map(each(small))
+        .batch(batch, drop_remainder=True)
+        .prefetch(2)
+    )
 
 
 def of_several(files, read, small, batch):
@@ -106,11 +129,11 @@ def of_several(files, read, small, batch):
     def load(some):
         return tf.map_fn(lambda file: each(small)(*read(file)), some, fn_output_signature=(tf.uint8, tf.int64))
 
-    return FROM(files).batch(batch).map(load, num_parallel_calls=3)
+    return FROM(files).batch(batch, drop_remainder=True).map(load, num_parallel_calls=3)
 
 
 def joined(files, read, small, batch):
-    images = FROM(files).map(read, num_parallel_calls=AUTO).batch(batch)
+    images = FROM(files).map(read, num_parallel_calls=AUTO).batch(batch, drop_remainder=True)
     return tf.data.Dataset.zip((images.map(lambda image, _: small(image)), images.map(lambda _, label: label)))
 
 
@@ -176,7 +199,7 @@ ANSWERS = {
         secret=r"\b0?\.6\b",
     ),
     "10.7": dict(
-        right=[(in_parallel,), (interleaved,), (one_map,), (of_several,)],
+        right=[(in_parallel,), (interleaved,), (one_map,), (of_several,), (shuffled,), (in_any_order,)],
         wrong=[
             (starving,),
             (batches_first,),
@@ -192,6 +215,9 @@ ANSWERS = {
             (lambda *given: in_parallel(*given).map(each(given[2])),),
             (lambda files, read, small, batch: in_parallel(files, feeding.read, small, batch),),
             (stages("small", "batch(8)"),),
+            (with_rest,),
+            (lambda files, read, small, batch: FROM(files).map(read, 4).map(small).batch(batch, drop_remainder=True),),
+            (lambda files, read, small, batch: in_parallel(["runs/7/a.png"] * 26, read, small, batch),),
         ],
         secret=r"num_parallel_calls",
     ),
@@ -205,6 +231,7 @@ ANSWERS = {
             (lambda files, read, small, batch: FROM(files).batch(batch).map(read, 4).map(each(small)),),
             (joined,),
             (stages("batch(8)", "small"),),
+            (stages("with rest", "small"),),
         ],
         secret=r"\.batch",
         raises=[4],
@@ -212,7 +239,7 @@ ANSWERS = {
     "10.9": dict(
         right=[
             (stages("small", "cache", "shuffle", "batch", "ahead"),),
-            (stages("batch", "small", "unbatch", "cache", "shuffle", "batch", "ahead"),),
+            (stages("with rest", "small", "unbatch", "cache", "shuffle", "batch", "ahead"),),
             (with_options,),
         ],
         wrong=[
@@ -228,6 +255,7 @@ ANSWERS = {
             (stages("cache", "shuffle", "batch", "small", "ahead"),),  # the large images
             (stages("small", "cache", "shuffle(2)", "batch", "ahead"),),
             (stages("small", "cache", "shuffle", "batch(8)", "ahead"),),
+            (stages("small", "cache", "shuffle", "with rest", "ahead"),),
         ],
         secret=r"cache|prefetch",
         same=[(0, 1), (2, 4), (5, 6)],  # the files are read again; all epochs in one order; batches are shuffled

@@ -128,7 +128,9 @@ in_step = sharded  # with parts of its step replaced
 
 ANSWERS = {
     "10.12": dict(
-        right=[(4,), (4.0,), (2**2,)], wrong=[(2,), (8,), (6,), (0,), (65536,), (1,)], secret=r"(?<!\d)4(?!\d)"
+        right=[(4,), (4.0,), (2**2,)],
+        wrong=[(2,), (8,), (6,), (0,), (65536,), (1,), (np.float16("inf"),)],
+        secret=r"(?<!\d)4(?!\d)",
     ),
     "10.14": dict(
         right=[(6,), (4,), (5,), (np.int64(5),)],
@@ -205,13 +207,15 @@ ANSWERS = {
             in_step((REDUCED, f"{REDUCED} / hvd.size()")),
             in_step((REDUCED, "hvd.allreduce(flat(gradients, padded)[begin : begin + self.share])")),
             in_step(("hvd.allgather(mine)", "hvd.allreduce(tf.pad(mine, [[begin, padded - begin - self.share]]))")),
+            in_step(("-(-sum(self.sizes) // hvd.size())", "sum(self.sizes) // hvd.size()")),
+            in_step((REDUCED, "hvd.reducescatter(flat(gradients, sum(self.sizes)))")),
             sharded((INIT, HIDDEN_INIT), (STEP, "        self.apply(hvd.grouped_allreduce(gradients))\n")),
         ],
         secret=r"reducescatter\(|hvd\.rank\(\) \* self\.share",
     ),
     "10.18": dict(
         right=[(13.5e9,), (1.5e9 * (4 + 4 + 8 / 8),), (13_500_000_000,)],
-        wrong=[(24e9,), (3e9,), (8.25e9,), (12.75e9,), (1.5e9,), (13.5,), (7e9,)],
+        wrong=[(24e9,), (3e9,), (8.25e9,), (12.75e9,), (1.5e9,), (13.5,), (7e9,), (13.5 * 2**30,)],
         secret=r"13[.,]?5",
     ),
 }

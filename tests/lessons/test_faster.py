@@ -62,15 +62,19 @@ def test_the_traces_show_what_limits_them(traces):
     assert min(rank.mean("cores") for case in "BDF" for rank in traces[case]) > 0.8  # busy, with or without progress
 
 
-@pytest.mark.parametrize("phases", (True, False))
-def test_picture_of_a_trace_says_its_numbers_and_tells_no_phase_in_the_quiz(traces, phases):
-    figure = show_watched.figure(traces["B"], phases=phases, title="Training B")
-    assert "Rank 1, mean:" in figure.alt and ("exchange" in figure.alt) is phases
-    assert figure.get_supxlabel() == "recorded" and png(figure).startswith(b"\x89PNG")
-    shown = [axis for axis in figure.axes if axis.axison]
-    assert all(axis.get_xlabel() == "seconds" and axis.get_ylabel() for axis in shown)
-    assert hidden(figure) == []
-    for line in shown[3].lines:  # images so far: a sample holds few batches, so their rate would jump
+def test_picture_of_a_trace_says_its_numbers_and_tells_no_phase_in_the_quiz(traces):
+    figure, quiz = show_watched.figure(traces["B"], title="Run B"), show_watched.several(traces)
+    assert "exchange" in figure.alt and not any(word in quiz.alt for word in ("exchange", "computation", "input"))
+    for made in (figure, quiz):
+        assert "Rank 1, mean:" in made.alt
+        assert made.get_supxlabel() == "recorded" and png(made).startswith(b"\x89PNG")
+    assert all(axis.get_xlabel() == "seconds" and axis.get_ylabel() for axis in figure.axes if axis.axison)
+    assert all(axis.get_ylabel() for axis in quiz.axes) and quiz.axes[-1].get_xlabel() == "seconds"
+    of_faults = {axis.get_ylim() for axis in quiz.axes if "faults" in axis.get_ylabel()}
+    assert len(quiz.axes) == 4 * len(traces) and len(of_faults) == 1  # few faults look like few beside many
+    assert hidden(figure) == [] and hidden(quiz) == []
+    progress = [axis for axis in figure.axes if axis.axison][3]
+    for line in progress.lines:  # images so far: a sample holds few batches, so their rate would jump
         assert (np.diff(line.get_ydata()) >= 0).all()
 
 
@@ -110,8 +114,10 @@ def test_ladder_and_waits_say_their_intervals():
     assert figure.axes[0].get_xlim()[1] < 1.5 * longest, "a long whisker leaves the bars their size"
     assert 0.8 < low < 0.9 and 0.91 < high < 1, "accuracies that differ little lie apart"
     assert labels_apart(figure)
-    figure = pictures.ladder(rungs | {"fed": (intervals.Estimate(2.9), 305.0, 0.91)})
-    assert "not in turns" in figure.get_supxlabel() and png(figure).startswith(b"\x89PNG")
+    for kind, why in (("recorded", "not in turns"), ("measured", "too few rounds")):
+        figure = pictures.ladder(rungs | {"fed": (intervals.Estimate(2.9), 305.0, 0.91)}, kind)
+        assert figure.get_supxlabel() == f"{kind}: {why}, so without an interval"
+    assert png(figure).startswith(b"\x89PNG")
     figure = pictures.waits({"starving": [(0.03, 0.01), (0.032, 0.01)], "fed": [(0.0, 0.01), (0.0, 0.011)]})
     assert "starving: waiting 31 ms, computing 10 ms (step" in figure.alt and png(figure).startswith(b"\x89PNG")
     rows = [{"mode": "none", "block": None, "batch": 8, "peak_bytes": 2**28}]

@@ -3,6 +3,8 @@
 The scripts pass labs.hvd as `hvd`, so that this module can be imported where there is no Horovod.
 """
 
+import re
+
 import keras
 import numpy as np
 import psutil
@@ -78,8 +80,14 @@ def compare(model, start, args, hvd):
     if hvd.rank() == 0:
         print(f"trained weights identical on all {len(by_rank)} ranks: {all(a[2] == by_rank[0][2] for a in by_rank)}")
         print(f"largest difference to one process with the whole batch: {max(a[0] for a in by_rank):.1e}")
-        print(f"the same for the variables that are not trained: {max(a[1] for a in by_rank):.1e}")
+        print(f"largest difference of a variable that is not trained: {max(a[1] for a in by_rank):.1e}")
         print(f"largest change of a weight by the training: {moved:.1e}", flush=True)
+
+
+def told(output):
+    """{alike, apart, fixed, moved}: the values that `compare` printed, as texts. output: of a run that has finished."""
+    values = re.findall(r"\b(?:trained|largest) .*: (\S+)$", output, re.MULTILINE)
+    return dict(zip(("alike", "apart", "fixed", "moved"), values, strict=True))
 
 
 def _apart(a, b):

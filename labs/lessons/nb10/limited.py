@@ -49,10 +49,21 @@ REMEDIES = {  # what each of them changes
     "feed": {"files": False},
     "exchange less": {"batch": 128},
     "validate less": {"validate": 64},
-    "even ranks": {"slow": 0.0},
+    "equal ranks": {"slow": 0.0},
     "larger batch": {"batch": 64},
 }
 LIMITS = {setting.limit for setting in SETTINGS.values()}
+
+
+def chosen(case, remedy):
+    """(case, remedy) as SETTINGS and REMEDIES spell them; (None, None) for others, which a printed line names."""
+    found = str(case).strip().upper(), str(remedy).strip().lower()
+    if found[0] in SETTINGS and found[1] in REMEDIES:
+        return found
+    if case is not ... and remedy is not ...:
+        print(f"Nothing was run: case is {case!r} and remedy {remedy!r}. A case is one of {', '.join(SETTINGS)}, and a "
+              f"remedy one of {', '.join(REMEDIES)}.")  # fmt: skip
+    return None, None
 
 
 def start(case, remedy=None, name=None, seconds=6, **options):

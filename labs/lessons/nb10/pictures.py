@@ -20,7 +20,7 @@ def waits(measured, kind="measured"):
         axis.barh(place, mean - middle, left=middle, color=COLOURS[0], hatch="//", edgecolor="white",
                   label="computing" if not place else None)  # fmt: skip
         axis.plot(whole, [place] * len(whole), "o", color="black", mfc="white", ms=5,
-                  label="step of a round" if not place else None)  # fmt: skip
+                  label="whole step, in each round" if not place else None)  # fmt: skip
         span = intervals.mean(whole).interval
         between = f" (step {span[0]:.3g} to {span[1]:.3g})" if span else ""
         sentences.append(f"{name}: waiting {middle:.3g} ms, computing {mean - middle:.3g} ms{between}.")
@@ -41,7 +41,7 @@ def ladder(steps, kind="measured"):
 
     steps: {name of the change: (labs.results.intervals.Estimate of the ratio, images/s, accuracy)}. Whiskers: 95 %
     intervals of the ratio, over rounds; one that would flatten the bars is cut off, with an arrow. Without intervals
-    the runs did not take turns, which the stamp says.
+    recorded runs did not take turns, and measured ones have too few rounds, which the stamp says.
     """
     figure, (speeds, right) = new_figure(2, width=5.0, height=1.3 + 0.5 * len(steps), sharey=True)
     sentences, paired = [], all(gain.interval for gain, _, _ in steps.values())
@@ -71,7 +71,8 @@ def ladder(steps, kind="measured"):
     accuracies = [accuracy for _, _, accuracy in steps.values()]
     ends = max(0, min(accuracies) - 0.05), min(1, max(accuracies) + 0.05)
     right.set(xlabel="validation accuracy (share of images)", title="accuracy", xlim=ends)
-    stamp(figure, kind, note=None if paired else "not in turns, so without an interval")
+    why = "not in turns" if kind == "recorded" else "too few rounds"
+    stamp(figure, kind, note=None if paired else f"{why}, so without an interval")
     figure.alt = "Step by step. " + " ".join(sentences)
     return figure
 

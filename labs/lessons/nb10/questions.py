@@ -1,5 +1,6 @@
 """Judges of 10_faster_and_watched."""
 
+import re
 import time
 
 import numpy as np
@@ -101,7 +102,8 @@ def convolutions(share, rows):
 
 # Input pipelines: tried with files that count who reads them
 
-FILES, SIDE, BATCH, OTHER_BATCH, PAUSE = 24, 8, 8, 6, 0.02
+FILES, SIDE, PAUSE = 26, 8, 0.02
+BATCH, OTHER_BATCH = 8, 13  # the first leaves a rest of the files, the second takes all
 
 
 class Probe:
@@ -111,6 +113,7 @@ class Probe:
         self.files = [str(number) for number in range(FILES)]
         self.reading = self.most = self.read_in_all = self.small_in_all = 0
         self.ranks = set()  # of what `small` got: 3 is one image, 4 a batch
+        self.other_files = False  # whether it read one that is not in `files`
 
     def read(self, file):
         """(image uint8 8 x 8 x 3 of the file's number, the number)."""
@@ -120,6 +123,7 @@ class Probe:
             raise ValueError("`read` takes the name of one file, but got several.")
 
         def load(name):
+            self.other_files |= name.decode() not in self.files
             self.reading += 1
             self.most = max(self.most, self.reading)
             self.read_in_all += 1
@@ -158,9 +162,22 @@ def _tried(function, batch=BATCH):
             if isinstance(made, tf.data.Dataset):
                 epoch = list(made.take(2 * FILES).as_numpy_iterator())
     except (tf.errors.NotFoundError, tf.errors.InvalidArgumentError):  # whichever operation of `feeding.read` is first
-        yield not probe.read_in_all, "No file was read with the argument `read`. Do you call `feeding.read` instead?"
+        yield not probe.read_in_all, _NOT_READ
+        yield probe.other_files, "A file was read that is not in the argument `files`. Which name holds your files?"
         raise
+    except TypeError as problem:
+        one = re.search(r"(small|<lambda>)\(\) takes (\d) positional arguments? but (\d) were given", str(problem))
+        yield (
+            one and int(one[3]) == int(one[2]) + 1,
+            "`map` calls its function with one argument too many for it: an element is a pair (image, label), so write "
+            "a lambda that takes both and returns both.",
+        )
+        raise
+    yield epoch and not probe.read_in_all, _NOT_READ
     return probe, made, epoch
+
+
+_NOT_READ = "No file was read with the argument `read`. Do you call `feeding.read` instead?"
 
 
 def _not_the_batches(made, epoch):
@@ -178,7 +195,6 @@ def _not_the_batches(made, epoch):
     yield not flat, "The labels are not a batch: call `batch` exactly once."
     labels = [int(label) for _, batch in epoch for label in batch]
     yield len(set(labels)) < len(labels), "A file appears twice in one epoch."
-    yield sorted(labels) != list(range(FILES)), f"An epoch contains {len(labels)} of the {FILES} files."
     yield from _other_sizes(epoch, BATCH)
     for images, batch in epoch:
         yield images.shape[1:] == (SIDE // 4, SIDE // 4, 3), "Each image is made small twice."
@@ -192,12 +208,21 @@ def _not_the_batches(made, epoch):
 
 
 def _other_sizes(epoch, batch):
-    sizes = {len(labels) for _, labels in epoch}
-    yield sizes != {batch}, f"The batches have {' or '.join(map(str, sorted(sizes)))} images; `batch` is {batch}."
+    sizes, rest = {len(labels) for _, labels in epoch}, FILES % batch
+    given = " or ".join(map(str, sorted(sizes)))
+    yield sizes != {batch} and sizes != {batch, rest}, f"The batches have {given} images; `batch` is {batch}."
+    count = sum(len(labels) for _, labels in epoch)
+    yield count < FILES - rest, f"With a `batch` of {batch}, an epoch contains {count} of the {FILES} files."
 
 
-def _fixed_batch(function):
-    """Cases of a pipeline whose batches do not follow its argument."""
+def _fixed_batch(function, epoch):
+    """Cases of a pipeline with a rest in its first epoch, or whose batches do not follow its argument."""
+    least = min(len(labels) for _, labels in epoch)
+    yield (
+        least < BATCH,
+        f"With {FILES} files, the last batch has only {least} images, for a `batch` of {BATCH}. `starving` leaves such "
+        "a batch out: which argument of its last stage does that?",
+    )
     _, _, epoch = yield from _tried(function, OTHER_BATCH)
     yield from _other_sizes(epoch, OTHER_BATCH)
 
@@ -217,7 +242,7 @@ def parallel(function):
     yield from _not_the_batches(made, epoch)
     yield from _read_otherwise(probe)
     yield probe.ranks == {4}, "`small` gets whole batches. Here, still resize each image separately."
-    yield from _fixed_batch(function)
+    yield from _fixed_batch(function, epoch)
 
 
 @judges("10.8")
@@ -227,7 +252,7 @@ def by_batch(function):
     yield probe.ranks == {3}, "`small` gets single images. It takes whole batches, too: after which stage must it come?"
     yield probe.ranks != {4}, "You call `small` on single images and on batches: once is enough."
     yield from _read_otherwise(probe)
-    yield from _fixed_batch(function)
+    yield from _fixed_batch(function, epoch)
 
 
 @judges("10.9")
@@ -252,7 +277,7 @@ def fed(function):
     more = [list(made.as_numpy_iterator()) for _ in range(5)]  # a few batches may come in one order twice by chance
     epochs = [epoch, again, *more]
     labels = [[label for _, batch in each for label in batch] for each in epochs]
-    in_order = all(each == list(range(FILES)) for each in labels)
+    in_order = all(each == sorted(each) for each in labels)
     yield in_order, "Every epoch has the images in the order of the files: no stage shuffles."
     alike = all(each == labels[0] for each in labels)
     yield alike, "All epochs have the same order: do you shuffle before the images are kept?"
@@ -262,7 +287,7 @@ def fed(function):
     early = max(number - place for each in labels for place, number in enumerate(map(int, each)))
     moved = f"The order changes, but each of the {FILES} images moves forward by at most {early} places."
     yield early < FILES // 2, f"{moved} How many must the buffer of `shuffle` hold to mix all of them?"
-    yield from _fixed_batch(function)
+    yield from _fixed_batch(function, epoch)
     some = tf.data.Dataset.range(1)
     while isinstance(made, type(some.with_options(tf.data.Options()))):  # options are not a stage
         (made,) = made._inputs()

@@ -1,5 +1,6 @@
 """Pictures of what a sampler wrote while a training ran."""
 
+from itertools import cycle
 from statistics import median
 
 import numpy as np
@@ -8,44 +9,25 @@ from labs.show.figure import COLOURS, finished, new_figure
 
 HATCHES = ("", "//", "..", "xx", "\\\\", "++")
 SEEN = 0.005  # share of the time from which a phase is drawn
+LABELS = {"cores": "cores in use", "memory": "memory (GB)", "faults": "1000 page faults/s", "images": "images so far"}
+LABELS |= {"gpus": "GPU utilisation (share)"}
+LEAST = {"cores": 1.0, "gpus": 1.0, "faults": 10.0}  # to which an axis goes: less looks like nothing
 
 
-def figure(ranks, phases=True, title=None):
+def figure(ranks, title=None):
     """What some ranks used and did, over time: cores, memory, page faults, images; below, the phases of their time.
 
-    ranks: list of labs.results.watched.Watched of one run; phases: whether to show them. GPUs, where there are any, get
-    a panel of their own. Images are counted from the start, since a sample holds few batches: their rate would jump.
+    ranks: list of labs.results.watched.Watched of one run. GPUs, where there are any, get a panel of their own. Images
+    are counted from the start, since a sample holds few batches: their rate would jump.
     """
     panels = ["cores", "memory", "faults", "images"] + ["gpus"] * any(rank.samples[0]["gpus"] for rank in ranks)
-    labels = {"cores": "cores in use", "memory": "memory (GB)", "faults": "1000 page faults/s"}
-    labels |= {"images": "images so far", "gpus": "GPU utilisation (share)"}
-    rows = 1 + phases
-    figure, axes = new_figure(len(panels) if not phases else max(len(panels), len(ranks)), 3.1, 2.5, rows=rows)
-    columns = len(axes) // rows
-    sentences = []
-    for rank, colour in zip(ranks, COLOURS, strict=False):
-        begin = ranks[0].samples[0]["t"] - ranks[0].samples[0]["seconds"]
-        usual = median(sample["seconds"] for sample in rank.samples)
-        drawn = [sample for sample in rank.samples if sample["seconds"] > usual / 2]  # the last may be a moment only
-        times = [sample["t"] - begin for sample in drawn]
-        values = {
-            "cores": [sample["cores"] for sample in drawn],
-            "memory": [sample["memory"] / 1e9 for sample in drawn],
-            "faults": [sample["faults"] / 1e3 for sample in drawn],
-            "images": np.cumsum([sample["images"] for sample in drawn]),
-            "gpus": [max([gpu["utilisation"] for gpu in sample["gpus"]], default=0) for sample in drawn],
-        }
-        for axis, panel in zip(axes, panels, strict=False):
-            axis.plot(times, values[panel], color=colour, label=f"rank {rank.rank}")
-        sentences.append(
-            f"Rank {rank.rank}, mean: {rank.mean('cores'):.2f} cores, {rank.mean('memory') / 1e9:.2f} GB, "
-            f"{rank.mean('faults'):.0f} page faults a second, {rank.images_per_second:.1f} images/s."
-        )
+    columns = max(len(panels), len(ranks))
+    figure, axes = new_figure(columns, 3.1, 2.5, rows=2)
+    sentences = _drawn(axes, panels, ranks)
     for axis, panel in zip(axes, panels, strict=False):
-        most = max(axis.dataLim.ymax, 1.0 if panel in ("cores", "gpus") else 0.0)
-        axis.set(xlabel="seconds", ylabel=labels[panel], ylim=(0, 1.1 * most or 1))
+        axis.set(xlabel="seconds", ylabel=LABELS[panel], ylim=(0, _top(panel, axis)))
     handles, names = axes[0].get_legend_handles_labels() if len(ranks) > 1 else ([], [])
-    shares = [each for rank in ranks for each in rank.shares().items()] if phases else []
+    shares = [each for rank in ranks for each in rank.shares().items()]
     used = list(dict.fromkeys(phase for phase, share in shares if share >= SEEN))
     for axis, rank in zip(axes[columns:], ranks, strict=False):
         sentences.append(_phases(axis, rank, used))
@@ -58,6 +40,56 @@ def figure(ranks, phases=True, title=None):
         figure.suptitle(title)
     alt = " ".join(([f"{title}."] if title else []) + sentences)
     return finished(figure, alt, *(rank.kind for rank in ranks))
+
+
+def several(runs):
+    """The same for several runs, one below the other, without phases. Columns have one scale, except for the images.
+
+    runs: {title: list of Watched, as in `figure`}.
+    """
+    panels = ["cores", "memory", "faults", "images"]
+    figure, axes = new_figure(len(panels), 3.1, 1.6, rows=len(runs), sharex=True)
+    grid, sentences = axes.reshape(len(runs), len(panels)), []
+    for row, (title, ranks) in zip(grid, runs.items(), strict=True):
+        sentences += [f"{title}.", *_drawn(row, panels, ranks)]
+        row[0].set_title(title, loc="left", fontsize=11)
+        if len(ranks) > 1:
+            row[0].legend(fontsize=8)
+    for panel, column in zip(panels, grid.T, strict=True):
+        tops = [_top(panel, axis) for axis in column]
+        for axis, top in zip(column, tops if panel == "images" else [max(tops)] * len(tops), strict=True):
+            axis.set(ylim=(0, top))
+            axis.set_ylabel(LABELS[panel], fontsize=9)
+        column[-1].set_xlabel("seconds")
+    return finished(figure, " ".join(sentences), *(rank.kind for ranks in runs.values() for rank in ranks))
+
+
+def _top(panel, axis):
+    return 1.1 * max(axis.dataLim.ymax, LEAST.get(panel, 0.0)) or 1
+
+
+def _drawn(axes, panels, ranks):
+    """Draw what the ranks of a run used and did; returns their means, a sentence for each."""
+    sentences = []
+    for rank, colour, line in zip(ranks, COLOURS, cycle(("-", "--"))):  # both are seen where one lies on the other
+        begin = ranks[0].samples[0]["t"] - ranks[0].samples[0]["seconds"]
+        usual = median(sample["seconds"] for sample in rank.samples)
+        drawn = [sample for sample in rank.samples if sample["seconds"] > usual / 2]  # the last may be a moment only
+        times = [sample["t"] - begin for sample in drawn]
+        values = {
+            "cores": [sample["cores"] for sample in drawn],
+            "memory": [sample["memory"] / 1e9 for sample in drawn],
+            "faults": [sample["faults"] / 1e3 for sample in drawn],
+            "images": np.cumsum([sample["images"] for sample in drawn]),
+            "gpus": [max([gpu["utilisation"] for gpu in sample["gpus"]], default=0) for sample in drawn],
+        }
+        for axis, panel in zip(axes, panels, strict=False):
+            axis.plot(times, values[panel], ls=line, color=colour, label=f"rank {rank.rank}")
+        sentences.append(
+            f"Rank {rank.rank}, mean: {rank.mean('cores'):.2f} cores, {rank.mean('memory') / 1e9:.2f} GB, "
+            f"{rank.mean('faults'):.0f} page faults a second, {rank.images_per_second:.1f} images/s."
+        )
+    return sentences
 
 
 def _phases(axis, rank, used):

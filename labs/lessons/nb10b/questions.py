@@ -1,5 +1,6 @@
 """Judges of 10b_memory_and_exchange. Scripts that exchange are played on ranks of one process."""
 
+import traceback
 from math import ceil, prod
 
 import numpy as np
@@ -17,6 +18,7 @@ def loss_scale(scale):
     wanted = next(2**power for power in range(60) if np.float16(gradient * 2**power) > 0)
     yield near(scale, wanted, 1e-9), None
     yield scale <= 0, "A scale is a factor above 0."
+    yield np.isinf(scale), "This is infinite. In float16, 1e-8 is 0: do you divide by it there?"
     power = np.log2(float(scale))
     yield not near(power, round(power), 1e-9), f"{scale:g} is not a power of two. Only such a factor keeps all digits."
     yield (
@@ -32,7 +34,7 @@ def block(size):
     whole = isinstance(size, int | np.integer)
     yield (
         not whole,
-        "Give a whole number: a block consists of whole layers, and the next cell builds blocks of this size.",
+        "Give an int, as `round(...)` gives: a block consists of whole layers, and the next cell builds such blocks.",
     )
     kept = {each: ceil(layers / each) + each for each in range(1, layers + 1)}
     yield size in kept and kept[size] == min(kept.values()), None
@@ -198,6 +200,8 @@ _RATE, _MOMENTUM, _STEPS = 0.1, 0.9, 3
 
 @judges("10.17")
 def sharded(path):
+    import tensorflow as tf
+
     for size in (1, 2, 4):
         world = connected.World(size)
         optimizer = yield from connected.defined(path, "ShardedSGD", world)
@@ -205,7 +209,27 @@ def sharded(path):
             found = _played(world, lambda: _train(world, optimizer))  # noqa: B023
         except connected.ConnectedError as problem:
             yield True, str(problem)
+        except (tf.errors.InvalidArgumentError, ValueError) as problem:
+            yield from _does_not_fit(problem, world)
+            raise
         yield from _sharded_wrong(found, world)
+
+
+def _does_not_fit(problem, world):
+    """Cases of an exception that a length brings about: one that the values exceed, or that the ranks cannot share."""
+    how, called = f"With {_ranks(world.size())}", [step.name for step in traceback.extract_tb(problem.__traceback__)]
+    yield (
+        "flat" in called and "must be non-negative" in str(problem),
+        f"{how}, you ask `flat` for fewer values than there are. A share that is rounded down leaves some without a "
+        "rank.",
+    )
+    scattered = [each.brought[0][0] for each in world.exchanges if each.kind == "reducescatter"]
+    uneven = [len(vector) for vector in scattered if len(vector) % world.size()]
+    yield (
+        uneven,
+        f"{how}, `reducescatter` gets {uneven[0] if uneven else 0} values, so not all shares have the same size, and "
+        "the next shapes do not fit. Which length must the vector have?",
+    )
 
 
 def _gradients(rank, step):
@@ -351,9 +375,17 @@ def zero_1(size):
         any(near(size, weights * (4 + 4 + 8 / devices) / unit) for unit in (1e9, 2**30)),
         "This is in GB or GiB. Give the number of bytes.",
     )
+    yield (
+        near(size, 13.5 * 2**30),
+        "This is 2**30 / 10**9 times too large. 1.5 billion is 1.5e9, and 4 bytes are the number 4.",
+    )
     yield near(size, weights * 16), "Here nothing is sharded. Of which part does a device keep only 1/8?"
     yield near(size, weights * 16 / devices), "Here everything is divided, as in ZeRO-3. ZeRO-1 shards only one part."
-    yield near(size, weights * (4 + 12 / devices)), "Here the gradients are divided, too, as in ZeRO-2."
+    yield (
+        near(size, weights * (4 + 12 / devices)),
+        "This is 5.5 bytes per weight: ZeRO-2, which divides the gradients, too, or mixed precision. Here it is ZeRO-1 "
+        "in float32.",
+    )
     yield near(size, weights * (8 + 4 / devices)), "This is momentum's state. Adam keeps two numbers for each weight."
     yield (
         near(size, weights * 8 / devices),
