@@ -266,7 +266,7 @@ if answered("10.17") and devices.has("horovod") and not quick:
     for name, more in {"whole": ["--whole"], "sharded": []}.items():
         run = {"name": f"optimizer_{name}", "ranks": 2, "launcher": "horovodrun", "env": quiet}
         job = jobs.start(script, *options, *more, **run).wait(show=False)
-        lines = [line for line in job.out.read_text().splitlines() if "MB" in line]
+        lines = [line.replace("<stdout>:", " ") for line in job.out.read_text().splitlines() if "MB" in line]
         print(name, *(lines if job.state == "finished" else [job.explain()]), sep="\n")
     values = by_hand.network("dense", 4096, 0).count_params()
     print(f"The gradient takes up {4 * values / 1e6:.1f} MB, and so does the whole velocity.")
