@@ -167,7 +167,15 @@ ANSWERS = {
         right=[(0.12, WATCHED), (100 * 6e7 / 5e10, WATCHED), ("0.12", WATCHED), (0.12, TWO), (0.12, ALIKE)],
         wrong=[
             *[(12, WATCHED), (0.04, WATCHED), (0.24, WATCHED), (0.9, WATCHED), (8.33, WATCHED), (0.5, WATCHED)],
-            *[(0.1, WATCHED), (0.192, TWO), (0.072, TWO), (0.24, ALIKE), ("a tenth", WATCHED), ([0.12], WATCHED)],
+            *[
+                (0.1, WATCHED),
+                (0.192, TWO),
+                (0.072, TWO),
+                (0.24, ALIKE),
+                ("a tenth", WATCHED),
+                ([0.12], WATCHED),
+                (120, WATCHED),
+            ],
         ],
         secret=r"0\.12\b|Watched",
         same=[(10, 11)],  # no number

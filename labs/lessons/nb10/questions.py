@@ -23,6 +23,10 @@ def share_of_peak(share, watched):
     yield close(share, wanted, 0.02), None
     yield near(share, float(f"{wanted:.1g}"), 1e-9), "This is rounded to one digit. Give two significant digits."
     yield near(share, 100 * wanted, 0.02), PER_CENT
+    yield (
+        near(share, 1000 * wanted, 0.02),
+        "The table gives millions of operations and billions: divide by another 1000, or take both from `slow[0].about`.",
+    )
     yield near(share, wanted / 3, 0.02), "This counts only the forward pass: how many passes does a training step take?"
     twice = "A multiply-add is two operations, and `operations_of_an_image` counts both."
     yield (
