@@ -25,7 +25,7 @@ def share_of_peak(share, watched):
     yield near(share, 100 * wanted, 0.02), PER_CENT
     yield (
         near(share, 1000 * wanted, 0.02),
-        "The table gives millions of operations and billions: divide by another 1000, or take both from `slow[0].about`.",
+        "The table has millions and billions: divide by another 1000, or take both numbers from `slow[0].about`.",
     )
     yield near(share, wanted / 3, 0.02), "This counts only the forward pass: how many passes does a training step take?"
     twice = "A multiply-add is two operations, and `operations_of_an_image` counts both."
