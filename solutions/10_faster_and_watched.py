@@ -77,8 +77,8 @@ plots.show(show_watched.figure(slow, title=title))
 #
 # **Utilisation is not progress.** A rank that is waiting in MPI asks again and again whether the message has arrived.
 # This uses a whole core, or as much of it as other programs leave. A GPU that waits in an all-reduce looks busy, too. A
-# GPU utilisation of 100 % says only that *some* program (a *kernel*) was running on it, even if that program used only a
-# hundredth of the GPU.
+# GPU utilisation of 100 % says only that *some* program (a *kernel*) was running on it, even if that program used only
+# a hundredth of the GPU.
 
 # %%
 print(on_gpu.utilisation())
@@ -141,9 +141,9 @@ check("10.3", limits)
 #
 # Naming a limit is only a guess. An experiment can confirm it: if you remove the limit, training becomes faster; if you
 # remove something else, nothing changes. Choose one of the runs A to F, but not the one limited by its computation: it
-# has no remedy here. Choose a remedy, too: `feed` (no image is read or decoded), `exchange less`, `validate less`, `equal
-# ranks` (none pauses) or `larger batch`. Write both as strings, such as `case, remedy = "A", "feed"`. **Predict** the gain: images per second with this remedy,
-# divided by images per second without it.
+# has no remedy here. Choose a remedy, too: `feed` (no image is read or decoded), `exchange less`, `validate less`,
+# `equal ranks` (none pauses) or `larger batch`. Write both as strings, such as `case, remedy = "A", "feed"`.
+# **Predict** the gain: images per second with this remedy, divided by images per second without it.
 
 # %% labs={"id": "10.4"}
 ### BEGIN SOLUTION
@@ -168,8 +168,8 @@ for change in (None, remedy) if case else ():
 outcome("10.4", rates[remedy] / rates[None] if len(rates) == 2 else None)
 
 # %% [markdown]
-# If your remedy changed little, it addresses a different limit. The two versions ran
-# one after the other, once each, so only a large difference means anything.
+# If your remedy changed little, it addresses a different limit. The two versions ran one after the other, once
+# each, so only a large difference means anything.
 #
 # ## Feed
 #
@@ -316,8 +316,8 @@ run("as given", "scripts/slow.py")
 # Now edit `scripts/faster.py` and save it. After each change, add a call with a new name to the next cell, such as
 # `run("faster input", "scripts/faster.py")`. Options follow the script: `run("batch 32", "scripts/faster.py",
 # "--batch_size", 32)`. Then run the cell: it runs only the new call, and keeps what it measured for the others. The
-# check needs at least three runs, including that of the given script. In at least one run, the lower end of the interval
-# must be at least 2, and the accuracy may be at most 0.03 below that of the given script.
+# check needs at least three runs, including that of the given script. In at least one run, the lower end of the
+# interval must be at least 2, and the accuracy may be at most 0.03 below that of the given script.
 
 # %%
 ### BEGIN SOLUTION
@@ -329,9 +329,7 @@ own = len(runs) > 1
 if quick and own:
     ladder = recorded.faster()
     runs = {name: run_record.load(file) for name, file in ladder.items()}
-    print(
-        "These short runs learn nothing: what follows uses recorded ones. Their second run makes two changes at once."
-    )
+    print("These short runs learn nothing: recorded ones follow. The second of them makes two changes at once.")
     given, *_ = map(load_record, ladder.values())
     steps = {name: rung(load_record(file), given) for name, file in ladder.items()}
 if steps:
@@ -384,8 +382,8 @@ check("10.20", runs if own else ..., gains)
 # ## Optional: a share of the maximum
 #
 # Of the operations that rank 0 could have done in the first section, what share did it actually do? Compute a number
-# from 0 to 1 from `slow[0]`. The three columns are `slow[0].images_per_second`,
-# `slow[0].about["operations_of_an_image"]` and `slow[0].about["most_operations_per_second"]`, in ones.
+# from 0 to 1 from `slow[0]`. The table shows `slow[0].images_per_second`,
+# `slow[0].about["operations_of_an_image"]` in millions and `slow[0].about["most_operations_per_second"]` in billions.
 
 # %% labs={"id": "10.2"}
 ### BEGIN SOLUTION

@@ -88,10 +88,10 @@ print(f"{on_gpu.WHERE}:")
 tables.show(on_gpu.precisions())
 
 # %% [markdown]
-# The row `float32 (products in TF32)` is what JAX and TensorFlow compute if you ask for float32. In matrix products and
-# convolutions, the tensor cores first round the factors to **TF32**, which has the range of float32 but only about three
-# decimal digits. With products in full float32, the step took more than three times as long. So "float32" already is a
-# reduced precision there.
+# The row `float32 (products in TF32)` is what JAX and TensorFlow compute there if you ask for float32. In matrix
+# products and convolutions, the tensor cores first round the factors to **TF32**, which has the range of float32 but
+# only about three decimal digits. With products in full float32, the step took more than three times as long. So
+# "float32" already is a reduced precision there.
 #
 # What does mixed precision still store in float32?
 #
