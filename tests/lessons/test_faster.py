@@ -68,11 +68,8 @@ def test_picture_of_a_trace_says_its_numbers_and_tells_no_phase_in_the_quiz(trac
     for made in (figure, quiz):
         assert "Rank 1, mean:" in made.alt
         assert made.get_supxlabel() == "recorded" and png(made).startswith(b"\x89PNG")
-        assert hidden(made) == []
     assert all(axis.get_xlabel() == "seconds" and axis.get_ylabel() for axis in figure.axes if axis.axison)
     assert all(axis.get_ylabel() for axis in quiz.axes) and quiz.axes[-1].get_xlabel() == "seconds"
-    for line in figure.axes[3].lines:  # images so far: a sample holds few batches, so their rate would jump
-        assert (np.diff(line.get_ydata()) >= 0).all()
     of_faults = {axis.get_ylim() for axis in quiz.axes if "faults" in axis.get_ylabel()}
     assert len(quiz.axes) == 4 * len(traces) and len(of_faults) == 1  # few faults look like few beside many
     assert hidden(figure) == [] and hidden(quiz) == []

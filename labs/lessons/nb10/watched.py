@@ -53,14 +53,14 @@ def several(runs):
     for row, (title, ranks) in zip(grid, runs.items(), strict=True):
         sentences += [f"{title}.", *_drawn(row, panels, ranks)]
         row[0].set_title(title, loc="left", fontsize=11)
-        if len(ranks) > 1:
-            row[0].legend(fontsize=8)
     for panel, column in zip(panels, grid.T, strict=True):
         tops = [_top(panel, axis) for axis in column]
         for axis, top in zip(column, tops if panel == "images" else [max(tops)] * len(tops), strict=True):
             axis.set(ylim=(0, top))
             axis.set_ylabel(LABELS[panel], fontsize=9)
         column[-1].set_xlabel("seconds")
+    handles, names = max((axis.get_legend_handles_labels() for axis in grid[:, 0]), key=lambda each: len(each[0]))
+    figure.legend(handles, names, fontsize=9, loc="outside lower left", ncols=len(handles))
     return finished(figure, " ".join(sentences), *(rank.kind for ranks in runs.values() for rank in ranks))
 
 
