@@ -12,7 +12,7 @@ import pytest
 from legends import hidden
 
 from labs import recorded
-from labs.lessons.nb10 import limited, pictures, recompute
+from labs.lessons.nb10 import by_hand, limited, pictures, recompute
 from labs.lessons.nb10 import watched as show_watched
 from labs.lessons.nb10b import pictures as pictures_10b
 from labs.results import intervals, record, watched
@@ -91,6 +91,15 @@ def test_recorded_ladder_is_faster_at_equal_accuracy():
     assert [run.kind for run in runs] == ["recorded"] * len(runs) and len(runs) >= 3
     assert [run.command[0] for run in runs[:2]] == ["scripts/slow.py", "scripts/faster.py"]
     assert all(run.epochs[-1].metrics["val_accuracy"] > 0.8 for run in runs)
+
+
+@pytest.mark.parametrize("mark", ("", "[0] ", "[1,0]<stdout>:"))
+def test_what_a_comparison_printed_is_read_with_and_without_the_marks_of_a_launcher(mark):
+    lines = ["trained weights identical on all 2 ranks: True", "largest difference to one process: 4.5e-08"]
+    lines += ["largest difference of a variable that is not trained: nan", "largest change: 1.2e-01", "images/s: 20"]
+    wanted = {"alike": "True", "apart": "4.5e-08", "fixed": "nan", "moved": "1.2e-01"}
+    for end in ("\n", f"{mark}\n"):
+        assert by_hand.told("".join(f"{mark}{line}{end}" for line in lines)) == wanted
 
 
 def labels_apart(figure):

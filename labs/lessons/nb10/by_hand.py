@@ -86,7 +86,8 @@ def compare(model, start, args, hvd):
 
 def told(output):
     """{alike, apart, fixed, moved}: the values that `compare` printed, as texts. output: of a run that has finished."""
-    values = re.findall(r"\b(?:trained|largest) .*: (\S+)$", output, re.MULTILINE)
+    value = r"True|False|nan|inf|\d\.\de[-+]\d+"  # a launcher may set the mark of a rank behind it
+    values = re.findall(rf"\b(?:trained|largest) [^:\n]*: ({value})", output)
     return dict(zip(("alike", "apart", "fixed", "moved"), values, strict=True))
 
 
