@@ -12,7 +12,7 @@ from making import SOLUTIONS, swapped
 
 from labs import jobs
 from labs.author import regions
-from labs.lessons.nb09 import equal_ranks, pictures, small, steps, trials
+from labs.lessons.nb09 import equal_ranks, pictures, questions, small, steps, trials
 from labs.lessons.nb09b import late_workers
 from labs.show.figure import png
 
@@ -101,6 +101,7 @@ def test_a_step_that_is_checked_again_and_again_brings_no_warning_of_tensorflow(
     monkeypatch.setattr(logger, "handle", said.append)
     for _ in range(7):  # it would warn at the fifth
         assert equal_ranks.first_step(str(SOLUTIONS / "scripts/local_sgd.py")) is None
+        assert questions._right_on_1_rank(str(SOLUTIONS / "scripts/local_sgd.py"))
     assert said == []
 
 
