@@ -252,14 +252,13 @@ def late(found):
     sentences = []
     for (name, result), colour, marker in zip(found.items(), COLOURS, MARKERS, strict=False):
         taken = 1000 * np.array(result["seconds"][1:])
-        times.plot(range(1, len(taken) + 1), taken, marker, ms=2.5, ls="", color=colour, label=name)
+        times.plot(range(1, len(taken) + 1), taken, marker, ms=2.5, ls="", color=colour)
         marks.plot([result["accuracy"]], [name], marker, color=colour, ms=9)
         sentences.append(
             f"{name}: half of the steps take at most {np.median(taken):.3g} ms, accuracy {result['accuracy']:.3f}."
         )
     logarithmic(times, y=[t for t in (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)])
-    times.set(xlabel="step", ylabel="milliseconds", title="every step")
-    times.legend(fontsize=8, markerscale=2, loc="center")  # between the fast steps and the slow ones
+    times.set(xlabel="step", ylabel="milliseconds", title="every step (symbols as on the right)")
     marks.set(xlabel="test accuracy (share of images)", title="what was learned")
     marks.invert_yaxis()
     marks.margins(y=0.3)
