@@ -496,14 +496,12 @@ _SIGNS = {"<": "<", "lower": "<", "=": "=", "==": "=", "same": "=", ">": ">", "h
 
 
 @judges("06.22")
-def foretold(batch, rate, steps, images, loss):
-    given = {"batch_then": batch, "rate_then": rate, "steps_then": steps, "images_then": images, "loss_then": loss}
+def foretold(steps, images, loss):
+    given = {"steps_then": steps, "images_then": images, "loss_then": loss}
     signs = {name: _SIGNS.get(str(value).strip().lower()) for name, value in given.items()}
     odd = [name for name, sign in signs.items() if sign is None]
     yield odd, f"{', '.join(odd)}: answer with one of the three signs, as a string."
-    batch, rate, steps, images, loss = signs.values()
-    yield batch != "=", "batch_then: which option of the command sets this number, and has it changed?"
-    yield rate != "=", "rate_then: find the line in the script that computes the rate. What does the rate depend on?"
+    steps, images, loss = signs.values()
     yield steps != images, "steps_then and images_then: the batch has not changed. Do these two fit together?"
     yield steps == "=", "steps_then, images_then: in that case, both ranks would again read each image, as in 06.19."
     yield (
