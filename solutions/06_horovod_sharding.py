@@ -120,7 +120,7 @@ outcome("06.4", fair_ones, how="counted")
 
 # %% [markdown]
 # Even a fair batch has a distance above 0: among only 16 random samples, some classes appear more often than others.
-# For the same reason, the share of a worker in way 4 has one, too.
+# For the same reason, the distance of the workers is not exactly 0 in way 4.
 #
 # What is wrong with way 2: shard a sorted source, then batch?
 #
@@ -244,7 +244,7 @@ if answered("06.11"):
 # for 20 s gives up.
 #
 # **The other rank is in the next epoch.** There are two epochs: rank 0 takes an extra step in the first, and rank 1
-# takes one in the second. In the log (it takes about 20 s), look for a line with two different epochs. Was there an
+# takes one in the second. The run takes about 20 s. In its log, look for a line with two different epochs. Was there an
 # error?
 
 # %%
@@ -343,8 +343,8 @@ if answered("06.14"):
 # ## Files
 #
 # In an image folder, one file is one sample: shard the *list of files*, and each rank reads only its own. With many
-# samples packed into a few large files, that is fair only if they were shuffled *before* they were written, and if there
-# are many more files than workers. (Two optional parts at the end try out both.)
+# samples packed into a few large files, that is fair only if the samples were shuffled *before* they were written, and if
+# there are many more files than workers. (Two optional parts at the end try out both.)
 #
 # ## A colleague's script
 #

@@ -281,7 +281,7 @@ def _unfair(fits, size, local_size, sharded):
     yield whole, f"{where}, {all_read}. What does a rank know that the others do not?"
     alike = all(read == reads[0] for read in reads)
     yield alike and len(found.repeated), f"{twice} All ranks read the same part. Which part should each one take?"
-    seeds = "With another global seed (`set_random_seed`) on each rank, `shuffle(seed=...)` gives each another one."
+    seeds = "If ranks have different global seeds (`set_random_seed`), `shuffle(seed=...)` gives them different orders."
     yield len(found.repeated), f"{twice} Do all divide one order? {seeds}"
     counts = f"{' + '.join(str(len(read)) for read in reads)} of {IMAGES_OF_RANKS} samples are read"
     question = "Into how many shares do you divide, and what is cut to which batch?"

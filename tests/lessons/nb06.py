@@ -309,6 +309,10 @@ ANSWERS = {
             ),
             script((MINE, ""), (BATCHES, BATCHES.replace("mine", "numbers") + ".shard(hvd.size(), hvd.rank())")),
             mine(MINE + "\nfrom labs import ranks\nranks.check_shards(mine, len(dataset.labels))"),
+            script(
+                (MINE, f"{MINE}.repeat()"),
+                ("epochs=args.epochs,", "epochs=args.epochs, steps_per_epoch=len(dataset.labels) // args.batch_size,"),
+            ),
             ordered("tf.data.Dataset.range(n).shuffle(n, seed=args.seed).take(cut)", ("args.seed + hvd.rank()", "1")),
             ordered(
                 "tf.data.Dataset.range(n).shard(hvd.size(), hvd.rank()).shuffle(n).take(cut // hvd.size())",
@@ -342,6 +346,7 @@ ANSWERS = {
             script(("data.order(dataset, args.batch_size,", "data.order(dataset, args.batch_size // hvd.size(),")),
             ordered("tf.data.Dataset.range(cut)"),
             ordered("tf.data.Dataset.range(cut).shuffle(n, seed=args.seed)", ("args.seed + hvd.rank()", "1")),
+            mine(MINE + ".cache()"),
             ordered("tf.data.Dataset.range(n).shuffle(n, seed=args.seed).take(cut)"),  # each rank has a global seed
             script(("epochs=args.epochs", "epochs=args.epochs * hvd.size()")),
             mine("numbers.shard(hvd.size(), hvd.rank())\nmine = numbers"),
@@ -352,7 +357,7 @@ ANSWERS = {
             ),
         ],
         secret=r"\.shard\(|mine",
-        same=[(7, 20)],  # a part of one length, for all ranks
+        same=[(7, 21)],  # a part of one length, for all ranks
     ),
     "06.22": dict(
         right=[("<", "<", ">"), (" < ", "<", ">"), ("lower", "Lower", "higher")],

@@ -210,7 +210,7 @@ def expected(function):
     yield are(1 - (1 - 1 / k) ** k), "This is the share that is read. What share is not?"
     yield (
         are(1 - (1 / k) ** k),
-        "With this probability, at least one leaves the sample out. All of them must leave it out.",
+        "This is the probability that at least one worker leaves the sample out. All of them must.",
     )
     alone = got[0]
     of = "all" if np.isclose(alone, 1) else f"{alone:.3g}"
@@ -266,7 +266,7 @@ def fair(function):
     first, second, _ = made[301, 2]
     yield (
         first == second and any(read != sorted(read) for read in first),
-        "Every sample is read once, but both passes have the same order. Is it drawn anew in each pass?",
+        "Every sample is read once, but both passes have the same order. Is a new one drawn in each pass?",
     )
     yield first == second, "Every sample is read once, but nothing is shuffled: a sorted source would stay sorted."
     yield (
@@ -490,6 +490,10 @@ def repaired(path):
         f"{where}, nobody reads {some(left)}: the last of the data set. If they are cut off *before* the shuffle, "
         "they are the same in each epoch.",
     )
+    options = "--batch_size", str(global_batch), "--image_size", "40"
+    (facts,) = scripts.tried(path, [Performance(options, played_by="labs.lessons.nb06.two_epochs")])
+    first, *more = facts.get("passes") or [None]
+    yield first in more, "Two epochs read the samples in the same order. Is a new one drawn in each epoch?"
 
 
 _SIGNS = {"<": "<", "lower": "<", "=": "=", "==": "=", "same": "=", ">": ">", "higher": ">"}
