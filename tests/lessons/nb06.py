@@ -360,7 +360,7 @@ ANSWERS = {
         same=[(7, 21)],  # a part of one length, for all ranks
     ),
     "06.22": dict(
-        right=[("<", "<", ">"), (" < ", "<", ">"), ("lower", "Lower", "higher")],
+        right=[("<", "<", ">"), (" < ", "<", ">"), ("lower", "Lower", "higher"), ("=", "=", "<", "<", ">")],
         wrong=[
             ("<", "=", ">"),
             ("=", "==", "="),

@@ -500,8 +500,8 @@ _SIGNS = {"<": "<", "lower": "<", "=": "=", "==": "=", "same": "=", ">": ">", "h
 
 
 @judges("06.22")
-def foretold(steps, images, loss):
-    given = {"steps_then": steps, "images_then": images, "loss_then": loss}
+def foretold(*given):
+    given = dict(zip(("steps_then", "images_then", "loss_then"), given[-3:], strict=True))  # five in older notebooks
     signs = {name: _SIGNS.get(str(value).strip().lower()) for name, value in given.items()}
     odd = [name for name, sign in signs.items() if sign is None]
     yield odd, f"{', '.join(odd)}: answer with one of the three signs, as a string."
