@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Sharding: every sample once
 #
-# **Time: 85 minutes, including 4 minutes of computing on 2 cores.** Nine optional parts take about 50 minutes more.
+# **Time: 80 minutes, including 4 minutes of computing on 2 cores.** Nine optional parts take about 45 minutes more.
 #
 # **Paths:** only *everything* contains this notebook.
 #
@@ -19,12 +19,11 @@
 # script. You hand in task **S1**.
 
 # %%
-from labs import data, devices, jobs, presets  # first: it silences TensorFlow's start-up messages
+from labs import data, jobs, presets  # first: it silences TensorFlow's start-up messages
 from labs.checks import answered, check, outcome, predict
 from labs.data import formats
 from labs.data import shares as sharding
-from labs.lessons.nb06 import pictures
-from labs.results import record as run_record
+from labs.lessons.nb06 import experiments, pictures
 from labs.show import plots, tables, widgets
 
 import numpy as np
@@ -95,8 +94,8 @@ print(source.labels[:3], "...", source.labels[-3:])
 # 3. `shard`, then shuffle the share with the worker's own seed, then batch
 # 4. shuffle everything with one common seed, then `shard`, then batch
 #
-# **Predict:** with which of these four ways is each batch a random sample of all ten classes? Judge each worker's
-# batches one at a time. Write the numbers of the ways, for example `"12"`.
+# **Predict:** in which of these ways does every batch mix all ten classes at random? Look at one batch of one worker at
+# a time. Write the numbers of the ways, for example `"12"`.
 
 # %% labs={"id": "06.4"}
 ### BEGIN SOLUTION
@@ -105,11 +104,11 @@ fair_orders = "34"
 predict("06.4", fair_orders)
 
 # %% [markdown]
-# The picture shows all four ways. Each column is a batch, each row is a class, and the colour shows how many samples of
-# that class the batch contains. Above each panel are two *distances* from the mix of classes in the whole data set: that
-# of what one worker reads in an epoch (the mean over the workers), and that of a single batch (the mean over all
-# batches). A distance is the share of samples that would have to be exchanged for others to get the same mix: 0 means
-# the same mix, and 0.9 a single class out of ten.
+# The picture shows all four ways. Each column is a batch, each row is a class, and the colour (its scale is not linear)
+# shows how many samples of that class the batch contains. Above each panel are two mean *distances* from the mix of
+# classes in the whole data set. *workers*: of what one worker reads in an epoch. *batches*: of a single batch. A
+# distance is the share of samples that would have to be exchanged for others to get the same mix: 0 means the same mix,
+# and 0.9 a single class out of ten.
 
 # %%
 orders = dict(zip("1234", sharding.ORDERS))
@@ -121,6 +120,7 @@ outcome("06.4", fair_ones, how="counted")
 
 # %% [markdown]
 # Even a fair batch has a distance above 0: among only 16 random samples, some classes appear more often than others.
+# For the same reason, the distance of the workers is not exactly 0 in way 4.
 #
 # What is wrong with way 2: shard a sorted source, then batch?
 #
@@ -192,15 +192,15 @@ if answered("06.8"):
 # There are two remedies. Either all workers shuffle with a common seed before they `shard`, or they `shard` first and
 # then shuffle their own shares. Implement one of them in the function `fair`. Each epoch must have a new order, no
 # sample may be in two shares, and no sample may be left out. Every rank calls your function with its own rank number.
-# Choose a fixed seed: `shuffle` still draws a new order in each pass.
+# Choose a fixed seed: `shuffle` still draws a new order each time you iterate over the data set.
 #
-# `shuffle(size)` fills a **buffer** with the first `size` elements. It draws one of them at random and puts the next
-# element in its place. So an element can come out at most `size - 1` places earlier than it went in, but it may come
+# `shuffle(buffer)` fills a **buffer** with the first `buffer` elements. It draws one of them at random and puts the next
+# element in its place. So an element can come out at most `buffer - 1` places earlier than it went in, but it may come
 # out much later. Here is the effect on twenty sorted numbers:
 
 # %%
-for size in (1, 4, 20):
-    print(f"shuffle({size}):", *tf.data.Dataset.range(20).shuffle(size, seed=0).as_numpy_iterator())
+for buffer in (1, 4, 20):
+    print(f"shuffle({buffer}):", *tf.data.Dataset.range(20).shuffle(buffer, seed=0).as_numpy_iterator())
 
 # %% [markdown]
 # A small buffer leaves a sorted source nearly sorted. To mix all the samples, the buffer must hold all of them.
@@ -208,7 +208,7 @@ for size in (1, 4, 20):
 
 # %% labs={"id": "06.11"}
 def fair(n, rank, size):
-    """tf.data.Dataset of the sample numbers (0 to n-1) that this rank reads; each pass is one epoch."""
+    """tf.data.Dataset of the sample numbers (0 to n-1) that this rank reads; each iteration over it is one epoch."""
     ### BEGIN SOLUTION
     return tf.data.Dataset.range(n).shuffle(n, seed=1).shard(size, rank)
     ### END SOLUTION
@@ -229,7 +229,8 @@ if answered("06.11"):
 # may shuffle with its own seed.
 #
 # The kit's `data.order(dataset, global_batch, seed=...)` implements the first remedy: it returns a `tf.data.Dataset` of
-# the sample numbers, reshuffled in each epoch, in the same order on every rank. You shard them yourself.
+# the sample numbers, reshuffled in each epoch, in the same order on every rank. (With `shuffle(seed=...)`, the order also
+# depends on TensorFlow's global seed, which may differ between ranks.) You shard them yourself.
 #
 # ## One extra step
 #
@@ -237,37 +238,24 @@ if answered("06.11"):
 # take 12, 11 and 11 steps.
 #
 # What does Horovod do in step 12? Try it: `scripts/unequal.py` trains on 2 ranks with Horovod, without the kit's
-# checks. Each all-reduce has a name, and Horovod matches the calls of the ranks by name. All the steps use the same
-# name. You choose how many steps each rank takes in each epoch. In each step, the ranks also tell each other their
-# epoch and step, so the log shows *which* steps were averaged with each other. A rank that has waited for 20 s gives
-# up.
-
-# %%
-told = "averaged ", "is done", "mean loss", "has been shut down", "has waited"
-
-
-def unequal(name, steps_0, steps_1, *options):
-    """Train with these steps of rank 0 and of rank 1 in each epoch, and show what the ranks and Horovod say."""
-    if not devices.has("horovod"):
-        return
-    asked = ["--rank0", *steps_0, "--rank1", *steps_1, *options]
-    job = jobs.run("scripts/unequal.py", *asked, name=f"unequal_{name}", ranks=2, launcher="horovodrun")
-    lines = [line.partition(">:")[2][:220] for file in (job.out, job.err) for line in file.read_text().splitlines()]
-    print(*dict.fromkeys(line for line in lines if any(word in line for word in told)), sep="\n")
-
-
-# %% [markdown]
+# checks. Each all-reduce has a name, such as `gradient`, and Horovod matches the calls of the ranks by name. All the
+# steps use the same name. You choose how many steps each rank takes in each epoch. In each step, the ranks also tell
+# each other their epoch and step, so the log shows *which* steps were averaged with each other. A rank that has waited
+# for 20 s gives up.
+#
 # **The other rank is in the next epoch.** There are two epochs: rank 0 takes an extra step in the first, and rank 1
-# takes one in the second. In the log, look for a line with two different epochs. Was there an error?
+# takes one in the second. The run takes about 20 s. In its log, look for a line with two different epochs. Was there an
+# error?
 
 # %%
-unequal("epochs", [3, 2], [2, 3])
+experiments.unequal("epochs", [3, 2], [2, 3])
 
 # %% [markdown]
 # Two more cases are **recorded**: the lines below are what the script printed on 2 cores with Horovod 0.28.1. To run a
 # case yourself, put its call into a new cell.
 #
-# **The other rank has finished.** There is one epoch, and rank 0 takes an extra step: `unequal("end", [3], [2])`
+# **The other rank has finished.** There is one epoch, and rank 0 takes an extra step:
+# `experiments.unequal("end", [3], [2])`
 #
 # ```
 # averaged rank 0: epoch 1 step 1, rank 1: epoch 1 step 1,
@@ -279,7 +267,7 @@ unequal("epochs", [3, 2], [2, 3])
 #
 # **The other rank calls something else.** There are two epochs as above, and after each epoch the ranks average their
 # loss, in an all-reduce with a different name. The log says in which all-reduce each rank was waiting:
-# `unequal("loss", [3, 2], [2, 3], "--average_loss")`
+# `experiments.unequal("loss", [3, 2], [2, 3], "--average_loss")`
 #
 # ```
 # averaged rank 0: epoch 1 step 1, rank 1: epoch 1 step 1,
@@ -304,15 +292,24 @@ check("06.13", what_decides)
 
 # %% [markdown]
 # There are two ways to repair this. The first is **equal steps**: all ranks take as many steps as the rank with the
-# fewest. Which steps are now averaged with each other?
-
-# %%
-unequal("equal", [3, 2], [2, 3], "--average_loss", "--repair", "equal")
-
-# %% [markdown]
+# fewest. Recorded: `experiments.unequal("equal", [3, 2], [2, 3], "--average_loss", "--repair", "equal")`
+#
+# ```
+# averaged rank 0: epoch 1 step 1, rank 1: epoch 1 step 1,
+# averaged rank 0: epoch 1 step 2, rank 1: epoch 1 step 2,
+# rank 1: mean loss of epoch 1 2.282
+# rank 0: mean loss of epoch 1 2.282
+# averaged rank 0: epoch 2 step 1, rank 1: epoch 2 step 1,
+# averaged rank 0: epoch 2 step 2, rank 1: epoch 2 step 2,
+# rank 1: mean loss of epoch 2 2.110
+# rank 1 is done
+# rank 0: mean loss of epoch 2 2.110
+# rank 0 is done
+# ```
+#
 # The second is **join**: a rank that has no more batches calls `hvd.join()`. Until all ranks have done so, it
-# contributes zeros to every average. So on 2 ranks, the last update is only half a step: it averages one gradient with
-# zeros. In a test with Horovod 0.28.1 and `join` after each of two epochs, the second epoch hung.
+# contributes zeros to every average. So on 2 ranks, the last update is (g + 0) / 2, half of one gradient. In a test with
+# Horovod 0.28.1 and `join` after each of two epochs, the second epoch hung.
 #
 # This course uses equal steps: it shortens the shuffled list of samples to a whole number of *global* batches before
 # it shards the list. Write `steps_of`: it returns the number of steps that each worker then takes in an epoch, and the
@@ -345,13 +342,9 @@ if answered("06.14"):
 #
 # ## Files
 #
-# Large data sets are read from files during training. In an image folder, one file is one sample. So it costs nothing to
-# shard the *list of files*, and each rank reads only its own share.
-#
-# Reading many small files is slow on a cluster's file system. So samples are often packed, as **records**, into a few
-# large files, such as TFRecord files. If you shard these files, each rank reads only its own files. That is fair if
-# the samples were shuffled *before* they were written, and if there are many more files than workers. Otherwise,
-# shard the records before they are decoded. Two optional parts at the end try out both kinds of file.
+# In an image folder, one file is one sample: shard the *list of files*, and each rank reads only its own. With many
+# samples packed into a few large files, that is fair only if the samples were shuffled *before* they were written, and if
+# there are many more files than workers. (Two optional parts at the end try out both.)
 #
 # ## A colleague's script
 #
@@ -375,26 +368,7 @@ predict("06.18", epoch_on_2_ranks)
 images, side, epochs = (256, 32, 2) if presets.choose().name == "test" else (1792, 64, 6)
 options = ["--images", images, "--image_size", side, "--epochs", epochs]
 local_batch = 64
-
-
-def train(script, name):
-    """Train with a script on 1 and on 2 ranks, in turns: {(name, ranks): run record}, empty if one did not finish."""
-    turns = jobs.Turns()
-    with turns:
-        for ranks in (1, 2):
-            asked = ["--batch_size", ranks * local_batch, *options]
-            turns.start(script, *asked, name=f"{name}_w{ranks}", ranks=ranks)
-    records = zip((1, 2), turns.jobs)
-    return {(name, ranks): run_record.load(job.record) for ranks, job in records} if turns.state == "finished" else {}
-
-
-def epoch_seconds(record):
-    """Mean seconds of an epoch of a run; the first one is left out."""
-    return float(np.mean([epoch.seconds for epoch in record.epochs[1:]]))
-
-
-# %%
-runs = train("scripts/colleague.py", "colleague") if devices.has("horovod") else {}
+runs = experiments.on_1_and_2_ranks("scripts/colleague.py", "colleague", local_batch, *options)
 measured = bool(runs)
 
 # %%
@@ -414,9 +388,8 @@ if measured:
 
 # %% [markdown]
 # How many images did all ranks together process in one epoch, in the run on 1 rank and in the run on 2? Compute both
-# numbers from the two records. For the run on 1 rank, `record_1.steps` is the number of steps in an epoch, and
-# `record_1.configuration` holds the settings under the names in the table above, such as
-# `record_1.configuration.workers`.
+# numbers from the two records. `record_1.steps` and `record_1.dataset_images` are in the record; the other columns are
+# in its configuration, such as `record_1.configuration.workers`.
 
 # %% labs={"id": "06.19"}
 record_1, record_2 = runs.get(("colleague", 1)), runs.get(("colleague", 2))
@@ -441,47 +414,45 @@ why_not_shorter = "d"
 check("06.20", why_not_shorter)
 
 # %% [markdown]
-# That also explains why nobody noticed: the loss falls, and all ranks agree. Both ranks even take the same batch at the
-# same time, so each gradient is averaged with a copy of itself. Two ranks compute only what one would compute.
+# Open `scripts/colleague.py`. You need only the three lines from `dataset = ...`: every rank runs them alike. So both
+# ranks even take the same batch at the same time, and each gradient is averaged with a copy of itself. That also
+# explains why nobody noticed: the loss falls, and all ranks agree.
 #
 # Still, the losses above differ. The script multiplies the *rate* by the number of ranks, as if each step used 128
 # different images, but it uses only 64, each of them twice. A single rank with twice the rate would do the same, so the
 # second rank has contributed nothing. Leave the rate as it is: it fits the repaired script.
 #
-# **Repair it.** `scripts/repaired.py` is a copy of the script. Fix what is wrong, save the file, and run the check.
-# (Each rank may keep its own random seed for the network: it does not change the order of the samples.) For jobs with
-# 1, 2 and 3 ranks, the check runs your script as each of the ranks, up to the call to `fit`, and examines the *sample
-# numbers* that each rank would read. It plays several nodes (machines), too: in the job with 2 ranks, each rank is on a
-# node of its own.
+# **Repair it.** `scripts/repaired.py` is a copy of the script. `hvd.rank()` is the rank, `hvd.size()` the number of
+# ranks. Fix what is wrong, save the file, and run the check. (Each rank may keep its own global seed: `data.order` does
+# not depend on it.) For jobs with 1, 2 and 3 ranks, the check runs your script as each of the ranks, up to the call to
+# `fit`, and examines the *sample numbers* that each rank would read. In the job with 2 ranks, each rank is on a node
+# (machine) of its own.
 
 # %% labs={"id": "06.21"}
 script = "scripts/repaired.py"
 check("06.21", script)
 
 # %% [markdown]
-# Next, the repaired script runs with the same options as your colleague's. What will be different on 2 ranks? **Decide
-# before it runs.** The table lists five numbers from its log and its record. Will each number be lower than your
-# colleague's (`"<"`), the same (`"="`) or higher (`">"`)?
+# Next, the repaired script runs with the same options as your colleague's, and so with the same global batch and rate.
+# What will be different on 2 ranks? **Decide before it runs:** will each of these numbers be lower than your colleague's
+# (`"<"`), the same (`"="`) or higher (`">"`)?
 #
 # | name | number |
 # |---|---|
-# | `batch_then` | global batch (`Batch_size` in the log) |
-# | `rate_then` | learning rate (`Learning_rate` in the log) |
 # | `steps_then` | steps in an epoch |
 # | `images_then` | images that all ranks together process in an epoch |
 # | `loss_then` | loss in the last epoch |
 
 # %% labs={"id": "06.22"}
 ### BEGIN SOLUTION
-batch_then, rate_then = "=", "="
 steps_then, images_then = "<", "<"
 loss_then = ">"
 ### END SOLUTION
-check("06.22", batch_then, rate_then, steps_then, images_then, loss_then)
+check("06.22", steps_then, images_then, loss_then)
 
 # %%
 if answered("06.21", "06.22") and measured:
-    runs |= train(script, "repaired")
+    runs |= experiments.on_1_and_2_ranks(script, "repaired", local_batch, *options)
 repaired = runs.get(("repaired", 2))
 
 # %%
@@ -489,10 +460,10 @@ if repaired:
     plots.show(
         pictures.epoch_times({"colleague.py": [record_1, record_2], "repaired.py": [runs["repaired", 1], repaired]})
     )
-    outcome("06.18", epoch_seconds(repaired) / epoch_seconds(runs["repaired", 1]))
+    outcome("06.18", experiments.epoch_seconds(repaired) / experiments.epoch_seconds(runs["repaired", 1]))
 
 # %% [markdown]
-# (On 1 rank, both scripts do the same thing.) Here are the five numbers for 2 ranks, and two more:
+# (On 1 rank, both scripts do the same thing.) Here are the numbers for 2 ranks:
 
 # %%
 if repaired:
@@ -500,7 +471,7 @@ if repaired:
     for name, record in (("colleague.py", record_2), ("repaired.py", repaired)):
         found = vars(record.configuration) | vars(record) | {"script": name, "loss": record.epochs[-1].metrics["loss"]}
         found["processed"] = record.steps * record.configuration.global_batch
-        found["epoch (s)"] = epoch_seconds(record)
+        found["epoch (s)"] = experiments.epoch_seconds(record)
         rows.append(found | {"step (ms)": 1000 * found["epoch (s)"] / record.steps})
     fields = ("script", "global_batch", "learning_rate", "steps", "processed", "loss", "epoch (s)", "step (ms)")
     tables.show(rows, fields)
@@ -520,11 +491,11 @@ if repaired:
 #
 # ## S1
 #
-# How do you shard a data set for K workers, and how do you know that the shards are right? Write 5 to 10 sentences,
+# How do you shard a data set for K workers, and how do you know that the shards are right? Write 5 to 7 sentences,
 # precise enough for a colleague to write the program. Answer these three questions:
 #
 # - In which order do you shuffle, shard and batch, and with which seeds? Why is every sample that is not cut off then in
-#   exactly one share? If the data are in files, do you shard the files or the records?
+#   exactly one share?
 # - How do all ranks get the same number of steps, and which samples does this leave out?
 # - What do you *count* afterwards, and which result shows that the shards are right?
 
@@ -533,10 +504,8 @@ if repaired:
 # ### BEGIN SOLUTION
 # I shuffle the sample numbers in each epoch with a seed that all ranks share, cut the order to whole global batches,
 # give rank r every K-th number from position r onwards, and batch with the local batch, which is the global batch / K.
-# So every number that is not cut off is in exactly one share. Shuffling with different seeds *before* sharding would
-# leave samples unread in every epoch: on 2 ranks, a quarter of all samples. I shard an image folder by its list of
-# files. I shard TFRecord files only if they were written from shuffled data and there are many more files than ranks;
-# otherwise, I shard the records before they are decoded. Because of the cut, all ranks take the same number of steps;
+# So every number that is not cut off is in exactly one share; with different seeds *before* the shard, 2 ranks would
+# leave a quarter of all samples unread in every epoch. Because of the cut, all ranks take the same number of steps;
 # without it, an extra step would find no partner, be averaged with a step of another epoch, or wait for ever. The cut
 # leaves out less than one global batch, and in each epoch the samples left out are different ones. To check the shards,
 # I collect the sample numbers of all ranks for an epoch: no number may appear twice, only those that were cut off may
@@ -785,8 +754,9 @@ if answered("06.16"):
 # %% [markdown]
 # ## Optional: TFRecord files
 #
-# Here are the digits again, written to four TFRecord files in sorted order. Now there are three places where you can
-# shard:
+# Many small files are slow on a cluster's file system, so samples are often packed, as **records**, into a few large
+# files. Here are the digits again, written to four TFRecord files in sorted order. `reads.records` reads the records of
+# files, and `reads.example` decodes one record. Now there are three places where you can shard:
 
 # %%
 records = formats.write_tfrecords(source, jobs.folder() / "digits_tfrecord", files=4)

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Large batches, idle cores, late workers
 #
-# **Time: 80 minutes, including 3 minutes of computing on 2 cores.** Three optional parts at the end take about 30
+# **Time: 70 minutes, including 3 minutes of computing on 2 cores.** Three optional parts at the end take about 30
 # minutes more.
 #
 # **Paths:** only *everything* contains this notebook.
@@ -27,7 +27,7 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""  # small experiments: they run on CPU co
 
 from labs import devices, jobs, presets  # first: it silences TensorFlow's start-up messages
 from labs.checks import answered, check, outcome, predict
-from labs.lessons.nb09 import pictures, small, trials
+from labs.lessons.nb09 import compared, pictures, small, trials
 from labs.lessons.nb09b import late_workers, one_rate
 from labs.results import intervals
 from labs.results import record as run_record
@@ -58,27 +58,7 @@ predict("09.10", most_accurate)
 # %%
 sizes_of_batch = (8, 32, 128, 512)
 same_rate = {b: [trials.train(b, 0.05, epochs=10, seed=seed) for seed in seeds] for b in sizes_of_batch}
-
-
-def show_trainings(trainings):
-    """A table of {batch: [training of each seed]}, test accuracy with its interval."""
-    rows = []
-    for batch, of_batch in trainings.items():
-        accuracy = [training["test"] for training in of_batch]
-        low, high = intervals.shares(accuracy)
-        row = {"batch": batch, "rate": of_batch[0].get("rate"), "steps": of_batch[0]["steps"]}
-        row["images"] = batch * row["steps"]
-        row["loss"] = float(np.mean([training["loss"] for training in of_batch]))
-        row["seconds"] = float(np.mean([training["seconds"] for training in of_batch]))
-        rows.append(row | {"accuracy": f"{np.mean(accuracy):.3f} [{low:.3f}, {high:.3f}]"})
-    columns = ("batch", "rate", "steps", "images", "seconds", "loss", "accuracy")
-    names = {"seconds": "seconds (measured)", "loss": "training loss at the end", "accuracy": "test accuracy"}
-    tables.show(rows, columns, names)
-    return max(trainings, key=lambda batch: np.mean([training["test"] for training in trainings[batch]]))
-
-
-best_batch = show_trainings(same_rate)
-outcome("09.10", str(best_batch))
+outcome("09.10", str(compared.by_batch(same_rate)))
 
 # %% [markdown]
 # So are large batches harmful? First, count what else differs between these runs. Write a function that returns the
@@ -114,9 +94,9 @@ linear = {
 rates_to_tune = (0.1, 0.4, 1.6) if quick else (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 same_steps = {b: trials.tuned(b, rates_to_tune, steps=200 if quick else 1600, seeds=seeds) for b in sizes_of_batch}
 print("10 epochs, linear rule:")
-show_trainings(linear)
+compared.by_batch(linear)
 print("Equal steps, tuned rate:")
-_ = show_trainings(same_steps)
+_ = compared.by_batch(same_steps)
 
 # %%
 ways = {"10 epochs, one rate": same_rate, "10 epochs, linear rule": linear, "equal steps, tuned rate": same_steps}
@@ -126,9 +106,9 @@ plots.show(pictures.accuracy_by(accuracies, xlabel="batch (images)", title="thre
 # %% [markdown]
 # With the linear rule, batch size 512 is no better than random guessing (0.1). Its rate of 3.2 is too high for this
 # network, so training **diverges**: the final loss is far above 2.3 = ln 10, the loss of a network that considers all
-# ten digits equally likely. The steps were so large that nearly all hidden units are at -1 or 1, where their gradients
-# are close to 0, and the network classifies nearly every image as the same digit. So the linear rule has a limit, which
-# you will look for in section 2.
+# ten digits equally likely. The steps were so large that nearly all hidden units, which use tanh, are at -1 or 1, where
+# their gradients are close to 0, and the network classifies nearly every image as the same digit. So the linear rule
+# has a limit, which you will look for in section 2.
 #
 # The same batch sizes and the same images gave three different answers. With the same number of steps and tuned rates,
 # how much of the large batch's disadvantage is left?
@@ -152,8 +132,8 @@ check("09.12", what_is_left)
 # |---|---|
 # | N. Keskar and others, [1609.04836](https://arxiv.org/abs/1609.04836) (2016) | training with large batches ends in sharp minima and generalises worse |
 # | E. Hoffer and others, [1705.08741](https://arxiv.org/abs/1705.08741) (2017) | with adapted rates and as many updates as for the small batch, the gap disappears |
-# | P. Goyal and others, [1706.02677](https://arxiv.org/abs/1706.02677) (2017) | training on ImageNet with batch sizes up to 8192 loses no accuracy, thanks to the linear rule with warm-up; the efficiency from 8 to 256 GPUs is about 90 % |
-# | C. Shallue and others, [1811.03600](https://arxiv.org/abs/1811.03600) (2019) | 168,160 trained models give no evidence that larger batches by themselves do harm; studies disagree because they tune differently and fix different budgets (epochs or steps) |
+# | P. Goyal and others, [1706.02677](https://arxiv.org/abs/1706.02677) (2017) | on ImageNet, batch sizes up to 8192 lose no accuracy, thanks to the linear rule with warm-up |
+# | C. Shallue and others, [1811.03600](https://arxiv.org/abs/1811.03600) (2019) | 168,160 trained models give no evidence that larger batches do harm; studies disagree because they fix different budgets (epochs or steps) and tune differently |
 #
 # So ask two questions about every comparison of batch sizes. Did all of them get the same number of epochs, or the same
 # number of steps? For which batch size was the learning rate chosen?
@@ -178,16 +158,7 @@ measured = []
 for batch in (8, 128, 512, 1280) if quick else (2, 8, 32, 128, 512, 1280):
     rate, counts = trials.steps_to(batch, rates_to_target, seeds=seeds, most=1500)
     measured.append({"batch": batch, "rate": rate, "steps": counts})
-rows = []
-for row in measured:
-    estimate = intervals.mean(row["steps"])
-    low, high = estimate.interval or (estimate.value, estimate.value)
-    shown = {
-        "steps": f"{estimate.value:.0f} [{low:.0f}, {high:.0f}]",
-        "images": f"{row['batch'] * estimate.value:,.0f}",
-    }
-    rows.append(row | shown)
-tables.show(rows, ("batch", "rate", "steps", "images"), {"rate": "best rate", "steps": "steps to 95 %"})
+compared.steps_to_target(measured)
 of_batch = {row["batch"]: row["steps"] for row in measured}
 ratio = intervals.product([of_batch[128]], [of_batch[512]])
 outcome("09.13", ratio.value, ratio.interval)
@@ -203,8 +174,8 @@ outcome("09.13", ratio.value, ratio.interval)
 # $$ S(B) = S_\text{min} \left(1 + \frac{B_\text{crit}}{B}\right) $$
 #
 # Write a function that fits this curve to measured numbers of steps. Against which quantity must you plot S to get a
-# straight line? `np.polyfit(x, y, 1)` fits a straight line and returns its slope and its value at x = 0. The larger the
-# number of steps, the more it scatters. Pass the weights `w=1/steps`, so that small and large numbers of steps count
+# straight line? `np.polyfit(x, y, 1)` fits a straight line and returns its slope and its value at x = 0. Measured
+# numbers of steps all scatter by about the same per cent, so pass the weights `w=1/steps`: then each batch size counts
 # equally. (Your function gets lists: first convert them with `np.array(...)`.)
 
 
@@ -212,8 +183,8 @@ outcome("09.13", ratio.value, ratio.interval)
 def fit(batches, steps):
     """(S_min, B_crit) for lists of batches (images) and of steps."""
     ### BEGIN SOLUTION
-    slope, least = np.polyfit(1 / np.array(batches), steps, 1, w=1 / np.array(steps))
-    return least, slope / least
+    slope, s_min = np.polyfit(1 / np.array(batches), steps, 1, w=1 / np.array(steps))
+    return s_min, slope / s_min
     ### END SOLUTION
 
 
@@ -294,14 +265,12 @@ if answered("09.20"):
 
 # %% [markdown]
 # How much can a single search of each kind show? The ratio of their times has no interval, and it includes the effect
-# of whatever else the machine was doing during each search. Look at the bars: if the four runs within one search
-# differ as much as the two searches do, the ratio tells you nothing. For a better answer, repeat both searches several
-# times in random order.
+# of whatever else the machine was doing during each search. Look at the bars: if the runs within one search differ by
+# 5 s, and the two searches also differ by 5 s, the ratio tells you nothing. For a better answer, repeat both searches
+# several times in random order.
 #
-# A single training run of a small network cannot make good use of two cores. Its operations are too short to be
-# divided, and starting up, reading the data and building the graph use only one core. Two separate runs exchange
-# nothing, so there is no all-reduce and no barrier. If you need several runs, let them run side by side rather than
-# dividing each of them among workers.
+# A single run of a small network cannot make good use of two cores, and separate runs exchange nothing. If you need
+# several runs, let them run side by side rather than dividing each of them among workers.
 
 # %%
 rows = []
@@ -324,7 +293,8 @@ tables.show(
 # three of them have arrived and ignores the late one. If K workers compute but only K - 1 gradients are needed, the
 # extra worker is called a **backup worker** (J. Chen and others, [1604.00981](https://arxiv.org/abs/1604.00981)).
 #
-# **Predict:** what is the time of a step with the barrier, divided by that of a step without it?
+# **Predict:** what is the time of a step with the barrier, divided by that of a step without it? (If no worker sleeps,
+# a step takes about 1 ms or less.)
 
 # %% labs={"id": "09.22"}
 ### BEGIN SOLUTION
@@ -383,8 +353,9 @@ check("09.24", share_of_steps)
 # %% [markdown]
 # ## W1
 #
-# A colleague is training a network on 2 workers and wants to use 64. Write your advice in 8 to 12 sentences, with
-# numbers from your experiments here and in notebook 09. Answer these questions:
+# A colleague is training a network on 2 workers and wants to use 64. Write your advice in 6 to 8 sentences, with
+# numbers from your experiments here and in notebook 09; the cell below the questions lists some. Answer these
+# questions:
 #
 # - Which part of a step do additional workers divide, and which parts do they not? What would you measure first?
 # - How rarely may the workers exchange, and what does this depend on besides speed?
@@ -392,20 +363,20 @@ check("09.24", share_of_steps)
 # - Does a large batch by itself do harm? What must you keep equal to find out?
 # - What would you rather do with idle cores, and what would a few slow workers among the 64 cost?
 
+# %%
+compared.outcomes("09_why_scaling_fails", "09b_large_batches_and_late_workers")
+
 # %% [markdown] labs={"id": "W1", "kind": "answer"}
 # ### W1: your answer
 # ### BEGIN SOLUTION
 # More workers divide the computing, which grows with the number of images, but not the start of operations, and they
-# add an exchange. In notebook 09, with the same 32 images per step, my smallest network was no faster on 2 ranks than
-# on 1, and it was much slower on 4 ranks, which shared 2 cores. The largest network was faster on 2 ranks (first
-# figure, with intervals), but the undivided parts of its step limit the speedup computed for 32 ranks. So I would first
-# measure the parts of your step on 1 and 2 workers, with the batch size that you want to use. If the exchange costs too
-# much, average the weights only after every k-th step. With shuffled shards, k = 128 caused no loss of accuracy that
-# the seeds could show, but with shards sorted by label the accuracy fell to about 0.6, so the cost depends on how
-# similar the shards are. At the scale of ImageNet, local SGD did cost accuracy (2110.08133). With 64 workers, the batch
-# becomes 32 times as large: this saves steps up to about the B_crit of my fit, and nearly nothing far beyond it. A
-# large batch by itself was no worse: with the same number of steps and tuned rates, no difference was left. With the
-# same number of epochs and the same rate, batch size 512 had made only 1/80 as many updates as batch size 8. With
+# add an exchange: in notebook 09, with the same 32 images per step, my smallest network was no faster on 2 ranks than
+# on 1, while the largest was (first figure, with intervals). So I would first measure the parts of your step on 1 and 2
+# workers, with the batch size that you want to use. If the exchange costs too much, average the weights only after
+# every k-th step: with shuffled shards, k = 128 caused no loss of accuracy that the seeds could show, but with shards
+# sorted by label the accuracy fell to about 0.6, so the cost depends on how similar the shards are. With 64 workers, the
+# batch becomes 32 times as large: this saves steps up to about the B_crit of my fit, and nearly nothing far beyond it.
+# A large batch by itself was no worse: with the same number of steps and tuned rates, no difference was left. With
 # workers to spare, I would rather try several rates at the same time, without any exchange. I would also look for slow
 # workers: if each of 64 ranks pauses in one step out of 100, some rank pauses in 47 % of the steps. A rank that is
 # always late must be fixed, not left out: without it, the network never learns what only that rank's shard contains.
@@ -518,8 +489,9 @@ check("09.18", what_follows)
 #
 # (About 10 minutes.) In section 3, you could have stopped most of the four runs after one epoch. **Successive halving**
 # does that. All the runs begin. After certain numbers of epochs, called *rungs*, they are compared, and only the best
-# third continue. Suppose that there are 27 runs with random rates, and rungs after 1, 3, 9 and 27 epochs. How many
-# epochs do all the runs take in total? (A run that continues keeps the epochs that it has already completed.)
+# third continue. Suppose that there are 27 runs with random rates, and rungs after 1, 3, 9 and 27 epochs. After the
+# first epoch, 9 of the runs continue. How many epochs do all the runs take in total? (A run that continues keeps the
+# epochs that it has already completed.)
 
 # %% labs={"id": "09.21"}
 ### BEGIN SOLUTION
@@ -546,10 +518,10 @@ for seed in seeds:
 plots.show(pictures.stopping(searched))
 
 # %% [markdown]
-# The two cheap searches use about the same number of epochs. Is it better to stop bad runs early, or to train with
-# all three rates to the end? Each seed gives a pair of results, because the three rates are the first three of the longer list,
-# and their runs see the same batches. `gains` contains the difference in accuracy for each seed. What do the
-# differences show about stopping early: `"better"`, `"worse"` or `"can't tell"`?
+# The two cheap searches use the same number of epochs, except with the preset `test` (21 and 27). Is it better to stop
+# bad runs early, or to train with all three rates to the end? Each seed gives a pair of results, because the three
+# rates are the first three of the longer list, and their runs see the same batches. `gains` contains the difference in
+# accuracy for each seed. What do the differences show about stopping early: `"better"`, `"worse"` or `"can't tell"`?
 
 # %% labs={"id": "09.26"}
 pairs = zip(searched["the best third goes on"], searched["3 rates, to the end"])

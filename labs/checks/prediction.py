@@ -58,7 +58,7 @@ def outcome(id: str, found: Any, interval: tuple[float, float] | None = None, *,
     """
     item = tasks.task(id)
     said = _said(kept.read_progress().get(id, {}))
-    text = "you made no prediction" if said is None else f"you said {_text(said)}"
+    text = "You made no prediction" if said is None else f"You said {_text(said)}"
     if found is None:
         judging.show(id, "predicted" if said is not None else "open", f"{text}; the outcome is not known yet.")
         return

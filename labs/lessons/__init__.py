@@ -6,7 +6,7 @@
     nbNN/pictures.py    its pictures, where it has any of its own
     canvas              their figures that can move: drawn within a blink
     drawing             what all of them share
-    asked               the question that a measured speedup raises
+    asked               the question that a measured speedup raises, and what several judges ask of an answer
     connected           a function on several ranks that exchange, played in one process: 02b, 07 to 07c, 09, 10b
     training_scripts    is a training script right, by what it did when it was tried out: 05 to 08
     batch_scripts       is a batch script right: 05b, 07b, 08

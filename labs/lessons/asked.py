@@ -1,7 +1,9 @@
-"""What a measured speedup makes one ask, and which one cannot be: the same words in every lesson that measures one."""
+"""What lessons ask and read alike: the question that a speedup raises, which one cannot be, what is only rounded."""
 
 import math
 import re
+
+import numpy as np
 
 from labs.checks.judging import TooNoisy
 
@@ -23,6 +25,23 @@ def told(sentence):
     """One of the answers of a question about an interval, as the kit spells it: "cannot tell" is "can't tell"."""
     given = str(sentence).strip().lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     return "can't tell" if re.fullmatch(r"can(not|\s+not|'?t)\s+tell", given) else given
+
+
+def rounded(given, wanted, most=4):
+    """Whether numbers are those wanted but for rounding, or cutting off, after 0 to `most` decimals.
+
+    given, wanted: numbers, or equally long (nested) lists of them; ask only where they are not the same
+    """
+
+    def alike(one, other):
+        scales = [10.0**decimals for decimals in range(most + 1)]
+        shorter = [cut(other * scale) / scale for scale in scales for cut in (np.round, np.trunc)]
+        return any(np.isclose(one, value, rtol=1e-6, atol=1e-9) for value in [other, *shorter])
+
+    return all(map(alike, np.ravel(given), np.ravel(wanted)))
+
+
+ROUNDED = "Only the rounding is wrong: leave the number as it is."
 
 
 def refuse_noise(*rows):

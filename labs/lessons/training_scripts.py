@@ -256,11 +256,12 @@ def fits(plays):
 
 def unfair(plays, groups=GROUPS):
     """Cases of shares, seen by the sample numbers of one epoch, that do not divide the data set among the ranks."""
-    for by_rank, (size, local_size) in zip((yield from fits(plays)), groups, strict=True):
-        yield from _unfair(by_rank, size, local_size)
+    for by_rank, facts, (size, local_size) in zip((yield from fits(plays)), plays, groups, strict=True):
+        sharded = all([size, rank] in each["hvd"].get("shards", []) for rank, each in enumerate(facts))
+        yield from _unfair(by_rank, size, local_size, sharded)
 
 
-def _unfair(fits, size, local_size):
+def _unfair(fits, size, local_size, sharded):
     for fit in fits:
         other = fit["batches"] is None or not fit["x"].endswith("Dataset")
         yield other, f"`fit` gets {an(fit['x'])}, not a tf.data.Dataset of batches."
@@ -276,9 +277,15 @@ def _unfair(fits, size, local_size):
     yield by_node, f"{twice} Ranks 0 and {local_size} of two nodes read the same. {again}"
     whole = size > 1 and all(len(read) == IMAGES_OF_RANKS for read in reads)
     all_read = f"each of them reads all {IMAGES_OF_RANKS} samples: {some(found.repeated)} are read {size} times"
+    yield whole and sharded, f"{where}, {all_read}. `shard` is called: it returns a new data set. Is that one used?"
     yield whole, f"{where}, {all_read}. What does a rank know that the others do not?"
-    yield len(found.repeated), f"{twice} Do all divide one order?"
-    yield len(found.unseen), f"{where}, nobody reads {some(found.unseen)}. Into how many shares do you divide?"
+    alike = all(read == reads[0] for read in reads)
+    yield alike and len(found.repeated), f"{twice} All ranks read the same part. Which part should each one take?"
+    seeds = "If ranks have different global seeds (`set_random_seed`), `shuffle(seed=...)` gives them different orders."
+    yield len(found.repeated), f"{twice} Do all divide one order? {seeds}"
+    counts = f"{' + '.join(str(len(read)) for read in reads)} of {IMAGES_OF_RANKS} samples are read"
+    question = "Into how many shares do you divide, and what is cut to which batch?"
+    yield len(found.unseen), f"{where}, nobody reads {some(found.unseen)}: {counts}. {question}"
     uncounted = not all(fit["counted"] for fit in fits)
     yield uncounted, "The data set does not know how many steps it has: labs.hvd would refuse to train. Use `shard`."
     steps = [len(fit["batches"]) for fit in fits]

@@ -413,13 +413,13 @@ def test_what_cannot_be_a_prediction_is_asked_for_again(id, value, says, capsys)
 @pytest.mark.parametrize(
     ("id", "said", "outcome", "line"),
     [
-        ("01.10", 0.9, (0.8, (0.75, 0.86)), "you said 0.9; measured 0.8 [0.75, 0.86]."),
-        ("01.10", 12, (1234567.8, None), "you said 12; measured 1,234,568."),
-        ("01.10", "0.25", (np.float64(0.25), None), "you said 0.25; measured 0.25."),
-        ("01.11", "no", ("yes", None), "you said no; measured yes."),
-        ("01.12", "ssa", ("asa", None), "you said ssa; measured asa."),
-        ("01.13", [0.5, 0.5], ([0.5, 0.125], None), "you said 0.5, 0.5; measured 0.5, 0.125."),
-        ("01.14", "b", ("cd"[:1], None), "you said b; measured c."),
+        ("01.10", 0.9, (0.8, (0.75, 0.86)), "You said 0.9; measured 0.8 [0.75, 0.86]."),
+        ("01.10", 12, (1234567.8, None), "You said 12; measured 1,234,568."),
+        ("01.10", "0.25", (np.float64(0.25), None), "You said 0.25; measured 0.25."),
+        ("01.11", "no", ("yes", None), "You said no; measured yes."),
+        ("01.12", "ssa", ("asa", None), "You said ssa; measured asa."),
+        ("01.13", [0.5, 0.5], ([0.5, 0.125], None), "You said 0.5, 0.5; measured 0.5, 0.125."),
+        ("01.14", "b", ("cd"[:1], None), "You said b; measured c."),
     ],
 )
 def test_a_prediction_stands_beside_its_outcome(id, said, outcome, line, capsys):
@@ -435,10 +435,10 @@ def test_a_prediction_stands_beside_its_outcome(id, said, outcome, line, capsys)
 
 def test_an_outcome_without_a_prediction_is_shown_and_asks_for_none_later(capsys):
     checks.outcome("01.10", 0.8, how="simulated")
-    assert "01.10: you made no prediction; simulated 0.8." in capsys.readouterr().out
+    assert "01.10: You made no prediction; simulated 0.8." in capsys.readouterr().out
     checks.predict("01.10", 3)
     checks.outcome("01.10", None)
-    assert "you said 3; the outcome is not known yet" in capsys.readouterr().out
+    assert "You said 3; the outcome is not known yet" in capsys.readouterr().out
     assert items()["01.10"].get("outcome") is None
 
 
@@ -694,7 +694,7 @@ def test_strict_mode_lets_pass_what_is_right(monkeypatch):
 def test_strict_mode_lets_pass_an_outcome_whose_prediction_stands_in_an_earlier_notebook(monkeypatch, capsys):
     monkeypatch.setenv("LABS_STRICT", "1")
     checks.outcome("01.10", 7)
-    assert "01.10: you made no prediction; measured 7." in capsys.readouterr().out
+    assert "01.10: You made no prediction; measured 7." in capsys.readouterr().out
 
 
 def test_an_open_answer_is_excused_only_where_its_reason_holds(monkeypatch):

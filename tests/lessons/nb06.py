@@ -25,22 +25,41 @@ RECORD, UNSHARDED = (
 ODD, EVEN = list(range(1, 101, 2)), list(range(2, 101, 2))
 
 
+OWN = "data.Dataset(dataset.name, dataset.images[part], dataset.labels[part], dataset.classes)"
+
+
 def own_images(batch):
     """Answer to 06.21: each rank keeps its share of the images, and makes an order of its own of them."""
-    part = "[hvd.rank() :: hvd.size()]"
-    own = f"data.Dataset(dataset.name, dataset.images{part}, dataset.labels{part}, dataset.classes)"
+    part = "slice(hvd.rank(), None, hvd.size())"
     order = f"data.order(own, {batch}, seed=args.seed)"
-    return script((MINE, f"own = {own}\nmine = {order}"), (BATCHES, f"train = data.batches(own, mine, {batch})"))
+    return script(
+        (MINE, f"part = {part}\nown = {OWN}\nmine = {order}"), (BATCHES, f"train = data.batches(own, mine, {batch})")
+    )
 
 
 def mine(line):
     return script((MINE, line))
 
 
+ORDER = "numbers = data.order(dataset, args.batch_size, seed=args.seed)"
+
+
+def ordered(line, *more):
+    """Answer to 06.21: `numbers` by this line, of n samples, of which `cut` fill whole global batches."""
+    sizes = "n = len(dataset.images)\ncut = n // args.batch_size * args.batch_size"
+    tensorflow = "import keras\n", "import keras\nimport tensorflow as tf\n"
+    return script(tensorflow, (ORDER, f"{sizes}\nnumbers = {line}"), *more)
+
+
 def numbers(n):
     import tensorflow as tf
 
     return tf.data.Dataset.range(n)
+
+
+def block(n, rank, size):
+    own = np.array_split(np.arange(n), size)[rank]
+    return numbers(n).skip(own[0]).take(len(own)).shuffle(n, seed=1)
 
 
 def no_end(reads, n):
@@ -112,6 +131,7 @@ ANSWERS = {
             (lambda d, rank, size: d.shard(size, index=rank + 1),),
             (lambda d, rank, size: None if d.shard(size, rank) else d,),
             (lambda d, rank, size: next(iter(d.shard(size, rank))),),  # an element
+            (lambda d, rank, size: d.shard(size, rank).batch(4),),
         ],
         secret=r"\.shard\(",
         raises=[8],
@@ -133,7 +153,10 @@ ANSWERS = {
             (lambda c: ((c.__imul__(2)[0].sum(0) > 0).sum(), (c[0] > 0).sum(1).mean()),),
             (lambda c: ((c[0].sum(0) > 0).sum(), round((c[0] > 0).sum(1).mean(), 1)),),
             (lambda c: ((c[0].sum(0) > 0).sum(), round((c[0] > 0).sum(1).mean())),),
+            (lambda c: ((c[0].sum(1) > 0).sum(), (c[0] > 0).sum(1).mean()),),
+            (lambda c: (len(c[0]), c[0].mean()),),
         ],
+        same=[(10, 11)],  # the number of batches
         secret=r"\.sum\(|\.mean\(",
     ),
     "06.8": dict(
@@ -173,6 +196,8 @@ ANSWERS = {
             (lambda k: (1 - 1 / k) ** (k + 1),),
             (lambda k: 100 * (1 - 1 / k) ** k,),
             (lambda k: (1 / k) ** k,),
+            (lambda k: 1 - 1 / k**k,),
+            (lambda k: 1000 * (1 - 1 / k) ** k,),
         ],
         secret=r"\*\*|1 - 1/K",
         same=[(0, 4)],  # both are right for two workers only
@@ -198,6 +223,8 @@ ANSWERS = {
             (lambda n, rank, size: numbers(n).shuffle(n, seed=1).shard(size, rank).repeat(),),
             (lambda n, rank, size: numbers(n).skip(rank * (n // size)).take(n // size).shuffle(n, seed=3),),
             (lambda n, rank, size: numbers(n).shuffle(n, seed=42).take(n // size * size).shard(size, rank),),
+            (block,),
+            (lambda n, rank, size: numbers(n).shuffle(n, seed=1).shard(size, rank).batch(4),),
         ],
         secret=r"seed=1|reshuffle|\bseed\b",
     ),
@@ -219,6 +246,8 @@ ANSWERS = {
             (lambda n, k, b: (n // (k * b), 0),),
             (lambda n, k, b: (n // (k * b), n % b),),
             (lambda n, k, b: (n // k, n % k),),
+            (lambda n, k, b: n // (k * b),),
+            (lambda n, k, b: (n % (k * b), n // (k * b)),),
         ],
         secret=r"//|\*",
     ),
@@ -249,6 +278,7 @@ ANSWERS = {
             folder(lambda d, rank, size, read: d.shard(size, rank).map(read).repeat()),
             folder(lambda d, rank, size, read: d.shard(2, rank).map(read)),
             folder(lambda d, rank, size, read: [d.map(read)][rank]),
+            folder(lambda d, rank, size, read: [read(file.decode()) for file in d.as_numpy_iterator()][rank::size]),
         ],
         secret=r"before|\.shard",
         raises=[9, 10],
@@ -279,6 +309,15 @@ ANSWERS = {
             ),
             script((MINE, ""), (BATCHES, BATCHES.replace("mine", "numbers") + ".shard(hvd.size(), hvd.rank())")),
             mine(MINE + "\nfrom labs import ranks\nranks.check_shards(mine, len(dataset.labels))"),
+            script(
+                (MINE, f"{MINE}.repeat()"),
+                ("epochs=args.epochs,", "epochs=args.epochs, steps_per_epoch=len(dataset.labels) // args.batch_size,"),
+            ),
+            ordered("tf.data.Dataset.range(n).shuffle(n, seed=args.seed).take(cut)", ("args.seed + hvd.rank()", "1")),
+            ordered(
+                "tf.data.Dataset.range(n).shard(hvd.size(), hvd.rank()).shuffle(n).take(cut // hvd.size())",
+                (MINE, "mine = numbers"),
+            ),
         ],
         wrong=[
             mine("mine = numbers  # of all"),
@@ -305,21 +344,30 @@ ANSWERS = {
             script(("model.fit(train", "model.fit([1, 2]")),
             script(("learning_rate = 0.01 * hvd.size()", "learning_rate = 0.01")),
             script(("data.order(dataset, args.batch_size,", "data.order(dataset, args.batch_size // hvd.size(),")),
+            ordered("tf.data.Dataset.range(cut)"),
+            ordered("tf.data.Dataset.range(cut).shuffle(n, seed=args.seed)", ("args.seed + hvd.rank()", "1")),
+            mine(MINE + ".cache()"),
+            ordered("tf.data.Dataset.range(n).shuffle(n, seed=args.seed).take(cut)"),  # each rank has a global seed
+            script(("epochs=args.epochs", "epochs=args.epochs * hvd.size()")),
+            mine("numbers.shard(hvd.size(), hvd.rank())\nmine = numbers"),
+            script((MINE, "mine = numbers"), (BATCHES, f"{BATCHES}\ntrain = train.take(len(train) // hvd.size())")),
+            script(
+                (ORDER, f"part = slice(hvd.rank(), None, hvd.size())\ndataset = {OWN}\n{ORDER}"),
+                (MINE, "mine = numbers"),
+            ),
         ],
         secret=r"\.shard\(|mine",
-        same=[(1, 5)],  # all ranks get one share
+        same=[(7, 21)],  # a part of one length, for all ranks
     ),
     "06.22": dict(
-        right=[("=", "=", "<", "<", ">"), ("==", " = ", "<", "<", ">"), ("same", "same", "lower", "Lower", "higher")],
+        right=[("<", "<", ">"), (" < ", "<", ">"), ("lower", "Lower", "higher"), ("=", "=", "<", "<", ">")],
         wrong=[
-            (">", "=", "<", "<", ">"),
-            ("=", "<", "<", "<", ">"),
-            ("=", "=", "<", "=", ">"),
-            ("=", "=", "=", "=", "="),
-            ("=", "=", ">", ">", "<"),
-            ("=", "=", "<", "<", "<"),
-            ("=", "=", "<", "<", "="),
-            ("=", "=", 0.5, 0.5, ">"),
+            ("<", "=", ">"),
+            ("=", "==", "="),
+            (">", ">", "<"),
+            ("<", "<", "<"),
+            ("<", "<", "same"),
+            (0.5, 0.5, ">"),
         ],
         secret=r"half|fewer|lower|higher|[<>]",
     ),

@@ -65,6 +65,11 @@ REPEATED = """    for images, labels in batches:
         for _ in range(k):
             step(images, labels)
 """ + MEAN.replace("\n    ", "\n").removeprefix("    ")
+FROM_0 = LOOP.replace("batches, 1", "batches").replace("[*weights, *optimizer.momentums]", "weights")
+K_LOOPS = """    for _ in range(k):
+        for images, labels in batches:
+            step(images, labels)
+""" + MEAN.replace("\n    ", "\n").removeprefix("    ")
 ALL_TAKEN = "    batches = list(batches)\n" + LOOP
 BY_HAND = """    speeds = [tf.Variable(tf.zeros_like(weight.value)) for weight in weights]
     momentum, rate = optimizer.momentum, float(optimizer.learning_rate)
@@ -129,24 +134,26 @@ ANSWERS = {
             (lambda s, c, e, k: (s + 32 * c) / (s + 32 // k * c + e),),
             (lambda s, c, e, k: (s + 32 * c) / (s + max(1, round(32 / k)) * c + e),),
             (lambda s, c, e, k: (s + 32 * c) / (s + math.ceil(32 / k) * c + e),),
+            (lambda s, c, e, k: round((s + 32 * c) / (s + 32 * c / k + e), 2),),
         ],
         secret=r"32 \*|/ ranks",
         same=[(11, 12), (20, 21)],  # the exchange is counted several times; the share is rounded
     ),
     "09.7": dict(
-        right=[(4, 16000, PARAMETERS), (4.0, 16e3, PARAMETERS), ("4", "16000", PARAMETERS)],
+        right=[(8, 32000, PARAMETERS), (8.0, 32e3, PARAMETERS), ("8", "32000", PARAMETERS)],
         wrong=[
-            (512, 16000, PARAMETERS),
-            (128, 16000, PARAMETERS),
-            (384, 16000, PARAMETERS),
-            (3, 16000, PARAMETERS),
-            (4, 4000, PARAMETERS),
-            (4, 1000, PARAMETERS),
-            (4, 2048000, PARAMETERS),
-            (4, 0.016, PARAMETERS),
-            (4, 5, PARAMETERS),
+            (512, 32000, PARAMETERS),
+            (64, 32000, PARAMETERS),
+            (448, 32000, PARAMETERS),
+            (3, 32000, PARAMETERS),
+            (8, 4000, PARAMETERS),
+            (8, 1000, PARAMETERS),
+            (8, 2048000, PARAMETERS),
+            (8, 0.032, PARAMETERS),
+            (8, 5, PARAMETERS),
+            (8, 8000, PARAMETERS),  # without the 4 bytes of a float32
         ],
-        secret=r"16,?000|512 / 128",
+        secret=r"32,?000|512 / 64",
     ),
     "09.5": dict(
         right=[script(), loop(GROUPED), loop(ONE_VECTOR), loop(BY_HAND), loop(OF_KERAS)],
@@ -175,8 +182,11 @@ ANSWERS = {
             ),
             script((LOOP, LOOP.replace("number % k == 0", "number == k"))),
             loop("    optimizer = hvd.DistributedOptimizer(optimizer)\n" + LOOP.partition("        if")[0]),
+            mean((VALUE, "horovod.allreduce(variable.value, op=horovod.Sum) / 2")),
+            script((LOOP, FROM_0)),
+            loop(K_LOOPS),
         ],
-        same=[(4, 21)],  # both average the gradients of every step
+        same=[(4, 21), (5, 23)],  # both average the gradients of every step; both count from 0
         secret=r"momentums|Average|number % k",
     ),
 }

@@ -219,9 +219,11 @@ ANSWERS = {
             (curve,),
             (lambda b, s: (lambda v: (v[1], v[0] / v[1]))(line(b, s, w=1 / np.array(b))),),
             (lambda b, s: (lambda v: (v[1], v[0] / v[1]))(line(b, s, lambda x: x, w=1 / np.array(s))),),
+            (lambda b, s: tuple(map(round, by_least_squares(b, s).numpy().tolist())),),
+            (lambda b, s: (lambda v: (int(v[0]), v[1]))(by_least_squares(b, s).numpy().tolist()),),
         ],
         secret=r"1 ?/ ?(np\.array\()?steps",
-        same=[(6, 12), (8, 9), (13, 17), (3, 19)],  # not two numbers; the slope stands first; no weights; over B
+        same=[(6, 12), (8, 9), (13, 17), (3, 19), (20, 21)],  # not two; slope stands first; no weights; over B; rounded
     ),
     "09.15": dict(
         right=[(2, 2), (2.0, 2.0)], wrong=[(1, 2), (4, 2), (2, 1), (2, 4), (2, 3)], secret=r"\btwice\b|\bis 2\b"
@@ -254,9 +256,10 @@ ANSWERS = {
             (if_there_is_a_signal,),
             (lambda s, m, b, k: int(trace(s, m, b, k) / signal(s, m, b, k)),),
             (lambda s, m, b, k: np.mean(trace(s, m, b, k) / signal(s, m, b, k)),),
+            (lambda s, m, b, k: round(trace(s, m, b, k) / signal(s, m, b, k), 2),),
         ],
         secret=r"local_square - mean_square|/ \(",
-        same=[(6, 12), (9, 16)],  # the larger batch is taken for K; rounded
+        same=[(6, 12), (9, 16), (9, 18), (16, 18)],  # the larger batch is taken for K; rounded
         raises=[15],
     ),
     "09.20": dict(
@@ -312,7 +315,7 @@ ANSWERS = {
     ),
     "09.24": dict(
         right=[(1 - 0.99**64,), (0.474,), (0.47,), ("0.4744",)],
-        wrong=[(47.4,), (0.99**64,), (0.64,), (0.01,), (1e-128,), (0.9,)],
+        wrong=[(47.4,), (0.99**64,), (0.64,), (0.01,), (1e-128,), (0.9,), (1 - 0.99**63,), (1 - 0.01**64,)],
         secret=r"0\.47|\*\*",
     ),
 }

@@ -101,9 +101,11 @@ def test_no_setting_of_a_measurement_is_given_in_two_cells(name):
 
 def test_the_runs_of_notebook_06_take_turns():
     """Those on 1 and on 2 ranks, or the report would say of their speedup that it has no repeats."""
-    tree = ast.parse((ROOT / "solutions/06_horovod_sharding.py").read_text(encoding="utf-8"))
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    assert "jobs.Turns" in [ast.unparse(call.func) for call in calls]
+    places = "solutions/06_horovod_sharding.py", "labs/lessons/nb06/experiments.py"
+    trees = [ast.parse((ROOT / place).read_text(encoding="utf-8")) for place in places]
+    calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    names = [ast.unparse(call.func) for call in calls]
+    assert names.count("jobs.Turns") == 1 and names.count("experiments.on_1_and_2_ranks") == 2
     compared = [call for call in calls for each in call.keywords if each.arg == "name" and "_w" in ast.unparse(each)]
     assert [ast.unparse(call.func) for call in compared] == ["turns.start"]
 

@@ -12,7 +12,7 @@ from making import SOLUTIONS, swapped
 
 from labs import jobs
 from labs.author import regions
-from labs.lessons.nb09 import equal_ranks, pictures, small, steps, trials
+from labs.lessons.nb09 import compared, equal_ranks, pictures, questions, small, steps, trials
 from labs.lessons.nb09b import late_workers
 from labs.show.figure import png
 
@@ -79,10 +79,11 @@ def test_ranks_that_would_never_end_are_told_where(tmp_path, instead, code, says
 
 
 def test_what_raises_in_the_first_step_is_told_with_the_innermost_line_of_the_script(tmp_path, monkeypatch):
-    (path,) = swapped("scripts/local_sgd.py", ("weights), weights)", "weights), weihts)"))(tmp_path)
+    # no other test misspells it like this: TensorFlow would name the file in which it has seen the same code before
+    (path,) = swapped("scripts/local_sgd.py", ("weights), weights)", "weights), wights)"))(tmp_path)
     monkeypatch.setattr(equal_ranks.scripts, "tried", lambda *_: pytest.fail("ranks were tried out: half a minute"))
     error = equal_ranks.facts(path)["error"]
-    assert error["code"].startswith("optimizer.apply(") and "'weihts' is not defined" in error["says"]
+    assert error["code"].startswith("optimizer.apply(") and "'wights' is not defined" in error["says"]
 
 
 def test_the_blanks_of_local_sgd_are_on_the_algorithm():
@@ -101,6 +102,7 @@ def test_a_step_that_is_checked_again_and_again_brings_no_warning_of_tensorflow(
     monkeypatch.setattr(logger, "handle", said.append)
     for _ in range(7):  # it would warn at the fifth
         assert equal_ranks.first_step(str(SOLUTIONS / "scripts/local_sgd.py")) is None
+        assert questions._right_on_1_rank(str(SOLUTIONS / "scripts/local_sgd.py"))
     assert said == []
 
 
@@ -307,6 +309,42 @@ def test_programs_on_ranks_give_what_the_notebook_takes(needs_horovod, tmp_path,
     assert len(found["others"]) == 2
 
 
+# Tables
+
+
+def test_the_table_of_local_sgd_pairs_the_repeats_of_each_k(tmp_path, capsys):
+    rest = '"means": 1, "accuracy": 0.9, "identical": true}'
+    lines = [
+        f'rank 0: {{"k": {k}, "step_seconds": {s}, {rest}' for k, s in ((1, 0.02), (4, 0.01), (1, 0.05), (4, 0.02))
+    ]
+    (tmp_path / "log").write_text("\n".join(["Rank 0 of 2", *lines]))
+    gains = compared.by_k(tmp_path / "log")
+    assert list(gains) == [4] and gains[4].value == pytest.approx((2 * 2.5) ** 0.5)
+    assert "2.24 [" in capsys.readouterr().out
+    (tmp_path / "log").write_text("it failed")
+    assert compared.by_k(tmp_path / "log") == {}
+
+
+def test_an_accuracy_that_all_seeds_have_gets_no_interval(capsys):
+    run = {"seconds": 1.0, "steps": 20, "loss": 0.5}
+    best = compared.by_batch({8: [run | {"test": 0.978}] * 3, 32: [run | {"test": t} for t in (0.9, 0.92, 0.94)]})
+    shown = capsys.readouterr().out
+    assert best == 8 and "0.978 (the same with all seeds)" in shown and "0.920 [0." in shown and "640" in shown
+
+
+def test_outcomes_of_these_notebooks_are_shown_with_their_intervals(monkeypatch, capsys):
+    row = {"notebook": "09_why", "title": "ratio", "outcome": 1.9123, "interval": [0.7, 5.27]}
+    other = row | {"notebook": "05_resnet50", "title": "elsewhere"}
+    word = row | {"title": "word", "outcome": "lower", "interval": None}
+    open_yet = row | {"title": "open yet", "outcome": None}
+    monkeypatch.setattr(compared, "predictions", lambda: [other, row, word, open_yet])
+    compared.outcomes("09_why", "09b_large")
+    shown = capsys.readouterr().out
+    assert "1.91 [0.7, 5.27]" in shown and "lower" in shown and "elsewhere" not in shown and "open yet" not in shown
+    compared.outcomes("09b_large")
+    assert "no outcomes yet" in capsys.readouterr().out
+
+
 # Pictures
 
 LATE = {"seconds": [0.02] * 5, "used": [5] * 4, "accuracy": 0.9}
@@ -358,6 +396,11 @@ PICTURES = {
         "measured",
         ["81 epochs"],
     ),
+    "stopping apart": (
+        lambda: pictures.stopping({"a third": [(0.96, 21)] * 3, "3 rates": [(0.95, 27)] * 3}),
+        "measured",
+        ["21 epochs", "27 epochs"],
+    ),
     "late": (lambda: pictures.late({"barrier": LATE, "left out": LATE}), "measured", ["20 ms", "accuracy 0.900"]),
 }
 
@@ -372,3 +415,18 @@ def test_picture_of_why_scaling_fails_has_its_stamp_and_numbers_in_words(name):
     assert hidden(figure) == [], "a legend lies over it"
     ticks = [text.get_text() for axis in figure.axes for text in (*axis.get_xticklabels(), *axis.get_yticklabels())]
     assert not [text for text in ticks if re.search(r"\de[+-]?\d", text)], "numbers as students write them"
+
+
+def test_searches_stand_beside_each_other_only_if_they_cost_the_same():
+    def places(**epochs):
+        (axis,) = pictures.stopping({name: [(0.9, count), (0.95, count)] for name, count in epochs.items()}).axes
+        return [float(bars.lines[0].get_xdata()[0]) for bars in axis.containers]
+
+    assert places(all=81, third=21, three=27) == [81, 21, 27]
+    whole, third, three = places(all=729, third=81, three=81)
+    assert whole == 729 and third < 81 < three
+
+
+def test_a_picture_without_bars_has_no_legend_of_their_parts():
+    noisy = NOISY | {"seconds": {64: NOISY["seconds"][64]}}
+    assert pictures.step_parts([NOISY]).axes[-1].get_legend() and not pictures.step_parts([noisy]).axes[-1].get_legend()

@@ -178,7 +178,13 @@ def epoch_times(records):
         sentences.append(f"Seconds per epoch of {name}: {told}.")
         ticks, first = ticks | set(workers), first or means[0] * workers[0]
     ticks = sorted(ticks)
-    axis.plot(ticks, [first / worker for worker in ticks], "--", color="0.5", label="ideal: T(1)/K")
+    axis.plot(
+        ticks,
+        [first / worker for worker in ticks],
+        "--",
+        color="0.5",
+        label=f"ideal: T(1) of {next(iter(records))} / K",
+    )
     axis.set(xlabel="ranks K", ylabel="seconds per epoch", xticks=ticks, title="epoch time")
     axis.set_ylim(0, 1.3 * axis.get_ylim()[1])
     axis.legend(fontsize=9, ncols=2, loc="upper center")

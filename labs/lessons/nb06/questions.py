@@ -61,8 +61,14 @@ def sizes(counts):
 
 
 def _numbers(dataset, most):
-    """The sample numbers of one pass over a dataset; of an endless one, one number more than `most`."""
-    return [int(x) for x in dataset.take(most + 1).as_numpy_iterator()]
+    """The sample numbers of one pass over a dataset; of an endless one, one number more than `most`.
+
+    Yields a case for elements that are no single numbers.
+    """
+    elements = list(dataset.take(most + 1).as_numpy_iterator())
+    several_in_one = bool(elements) and np.shape(elements[0])
+    yield several_in_one, f"An element has the shape {several_in_one}. Return single numbers: batching comes later."
+    return [int(x) for x in elements]
 
 
 @judges("06.3")
@@ -80,7 +86,7 @@ def shard_of(function):
                     not hasattr(given, "as_numpy_iterator"),
                     f"Your function returns {an(type(given).__name__)}: return a tf.data.Dataset of `numbers`.",
                 )
-                shares.setdefault(size, []).append(_numbers(given, 24))
+                shares.setdefault(size, []).append((yield from _numbers(given, 24)))
                 endless = len(shares[size][-1]) > 24
                 yield (
                     endless,
@@ -113,9 +119,9 @@ def shard_of(function):
 
 @judges("06.5")
 def classes(function):
-    counts = np.zeros((2, 4, 5), int)  # 2 workers, 4 batches, 5 classes
+    counts = np.zeros((2, 4, 6), int)  # 2 workers, 4 batches, 6 classes, of which they read 5
     counts[0, [0, 0, 1, 2, 3], [0, 1, 1, 2, 2]] = 1, 3, 4, 4, 4
-    counts[1, :, 3] = 4
+    counts[1, :, 3], counts[1, :2, 4] = 4, 4
     value, changed = called(function, counts)
     seen, per_batch = map(float, value)
     yield np.isclose(seen, 3) and np.isclose(per_batch, 1.25), changed
@@ -131,8 +137,9 @@ def classes(function):
     rounded = np.isclose(seen, 3) and np.isclose(per_batch, [1, 1.2, 1.3]).any()
     yield rounded, f"The second number is rounded to {per_batch:g}: do not round a mean."
     yield seen == 16, "The first number counts samples of worker 0. How many classes have at least one sample?"
+    yield seen == 4, "The first number is the number of batches, 4. How many classes are in any of them?"
     yield (
-        np.isclose(seen, 4) or np.isclose(per_batch, 9 / 8),
+        np.isclose(seen, 5) or np.isclose(per_batch, 11 / 8),
         "This counts both workers. `counts[0]` belongs to worker 0, with one row for each batch.",
     )
     yield (
@@ -191,6 +198,7 @@ def expected(function):
     are = partial(np.allclose, got)
     yield are((1 - 1 / k) ** k), None
     yield are(100 * (1 - 1 / k) ** k), PER_CENT
+    yield are(1000 * (1 - 1 / k) ** k), "This counts the unread among 1000 samples. Give their share."
     yield (
         np.allclose(got[1:], 1 / k[1:] ** 2) or are(1 / 4),
         "This matches your count for two workers. But for four workers your count grows, and this does not.",
@@ -199,7 +207,11 @@ def expected(function):
     yield are(1 / k), "One worker reads the sample with this probability. With what probability does it not?"
     yield are((1 / k) ** k), "All workers read the sample with this probability. When do all of them leave it out?"
     yield are(np.exp(-1)), "This is the limit for many workers. Your count for two is below it."
-    yield np.allclose(got[:2], [0, 0.75]), "This is the share that is read. What share is not?"
+    yield are(1 - (1 - 1 / k) ** k), "This is the share that is read. What share is not?"
+    yield (
+        are(1 - (1 / k) ** k),
+        "This is the probability that at least one worker leaves the sample out. All of them must.",
+    )
     alone = got[0]
     of = "all" if np.isclose(alone, 1) else f"{alone:.3g}"
     yield not abs(alone) <= 1e-8, f"A single worker reads everything, but your formula leaves out {of} of it."
@@ -220,7 +232,11 @@ def fair(function):
                 not hasattr(dataset, "as_numpy_iterator"),
                 f"Your function returns {an(type(dataset).__name__)}: return a tf.data.Dataset of sample numbers.",
             )
-        made[n, size] = [[_numbers(d, n) for d in datasets] for _ in range(passes)]  # passes over them: epochs
+        made[n, size] = epochs = []
+        for _ in range(passes):  # over the data sets: epochs
+            epochs.append([])
+            for dataset in datasets:
+                epochs[-1].append((yield from _numbers(dataset, n)))
         endless = any(len(read) > n for read in made[n, size][0])
         yield (
             endless,
@@ -250,15 +266,20 @@ def fair(function):
     first, second, _ = made[301, 2]
     yield (
         first == second and any(read != sorted(read) for read in first),
-        "Every sample is read once, but the order never changes. Which argument makes `shuffle` draw a new one?",
+        "Every sample is read once, but both passes have the same order. Is a new one drawn in each pass?",
     )
     yield first == second, "Every sample is read once, but nothing is shuffled: a sorted source would stay sorted."
+    yield (
+        all(max(read) - min(read) + 1 == len(read) for epochs in made.values() for reads in epochs for read in reads),
+        "Every sample is read once, but each rank reads a block of neighbours: of a sorted source, it would see few "
+        "classes. Take samples from everywhere.",
+    )
     for (n, _), epochs in made.items():
         early = max(map(_places_early, epochs))
         yield (
             early < 0.75 * n,
             f"Every sample is read once, but neighbours stay close: of {n} sorted samples, each moves forward by at"
-            f" most {early} places. `shuffle` draws from a buffer. How large must the buffer be?",
+            f" most {several(early, 'place')}. `shuffle` draws from a buffer. How large must the buffer be?",
         )
 
 
@@ -284,10 +305,13 @@ def batches(count, last):
 @judges("06.14")
 def plan(function):
     trials = {(100, 3, 8): (4, 4), (50, 1, 4): (12, 2), (1797, 4, 64): (7, 5), (64, 2, 8): (4, 0), (110, 3, 8): (4, 14)}
-    got = {sizes: tuple(float(value) for value in function(*sizes)) for sizes in trials}
-    yield got == trials, None
-    two = all(len(pair) == 2 for pair in got.values())
+    given = {sizes: function(*sizes) for sizes in trials}
+    returned = {sizes: (value,) if np.isscalar(value) else tuple(value) for sizes, value in given.items()}
+    two = all(len(pair) == 2 for pair in returned.values())
     yield not two, "Return two numbers: the steps, and the samples that these steps leave out."
+    got = {sizes: tuple(map(float, pair)) for sizes, pair in returned.items()}
+    yield got == trials, None
+    yield all(got[sizes] == pair[::-1] for sizes, pair in trials.items()), "The two numbers are swapped: steps first."
     yield (
         any(value != int(value) for pair in got.values() for value in pair),
         "Steps and samples are whole numbers, but your function gives a fraction.",
@@ -311,7 +335,7 @@ def plan(function):
         )
         yield True, "The steps are right. How many of the n samples do these steps leave out?"
     n, workers, local = next(sizes for sizes in trials if got[sizes] != trials[sizes])
-    asked = f"For n={n} on {workers} workers with local batch {local} your function gives"
+    asked = f"For n={n} on {several(workers, 'worker')} with local batch {local} your function gives"
     yield True, f"{asked} {got[n, workers, local][0]:g} steps: how many samples does one step of all workers take?"
 
 
@@ -338,8 +362,15 @@ def folder_share(function, files, reads):
         shares, delivered = [], 0
         for rank in range(size):
             reads.reset()
-            with tried(f"rank {rank} of {size}"):
-                dataset = function(list(files), rank, size)
+            try:
+                with tried(f"rank {rank} of {size}"):
+                    dataset = function(list(files), rank, size)
+            except AttributeError as problem:
+                yield (
+                    "'str' object has no attribute 'dtype'" in str(problem),
+                    "`read` gets a path as a Python str. Make a tf.data.Dataset of the paths, and map `read` over it.",
+                )
+                raise
             yield (
                 not hasattr(dataset, "as_numpy_iterator"),
                 f"Your function returns {an(type(dataset).__name__)}: return a tf.data.Dataset of (image, label).",
@@ -429,7 +460,13 @@ def repaired(path):
     groups = (1, 1), (3, 3), (2, 1)  # (ranks, ranks on each node)
     plays = training_scripts.ranks(path, groups)
     yield from training_scripts.unfair(plays, groups)
+    (alone,) = plays[0]
+    order = [number for step in alone["fits"][0]["batches"] for number in step]
+    yield order == sorted(order), "With 1 rank, the samples are read in the order 0, 1, 2, ...: nothing is shuffled."
     for by_rank in plays:
+        epochs = by_rank[0]["fits"][0]["epochs"]
+        asked = f"With --epochs 2 and {several(len(by_rank), 'rank')}, `fit` is asked for {epochs} epochs."
+        yield epochs != 2, f"{asked} Leave their number as it is: an epoch reads each sample once."
         rate, wanted = training_scripts.first_rate(by_rank[0]["fits"][0]), training_scripts.RATE * len(by_rank)
         was = f"With {several(len(by_rank), 'rank')} the learning rate was {wanted:.4g}, and now it is {rate:.4g}."
         yield not near(rate, wanted), f"{was} Leave the rate as it is: the repair is about which samples a rank reads."
@@ -447,20 +484,28 @@ def repaired(path):
         set(last) != {global_batch // ranks},
         f"{held} The order is cut to whole batches: of which size must these be?",
     )
+    left = coverage([[number for step in fit["batches"] for number in step] for fit in fits], images).unseen
+    yield (
+        len(left) and len(left) == images - min(left),
+        f"{where}, nobody reads {some(left)}: the last of the data set. If they are cut off *before* the shuffle, "
+        "they are the same in each epoch.",
+    )
+    options = "--batch_size", str(global_batch), "--image_size", "40"
+    (facts,) = scripts.tried(path, [Performance(options, played_by="labs.lessons.nb06.two_epochs")])
+    first, *more = facts.get("passes") or [None]
+    yield first in more, "Two epochs read the samples in the same order. Is a new one drawn in each epoch?"
 
 
 _SIGNS = {"<": "<", "lower": "<", "=": "=", "==": "=", "same": "=", ">": ">", "higher": ">"}
 
 
 @judges("06.22")
-def foretold(batch, rate, steps, images, loss):
-    given = {"batch_then": batch, "rate_then": rate, "steps_then": steps, "images_then": images, "loss_then": loss}
+def foretold(*given):
+    given = dict(zip(("steps_then", "images_then", "loss_then"), given[-3:], strict=True))  # five in older notebooks
     signs = {name: _SIGNS.get(str(value).strip().lower()) for name, value in given.items()}
     odd = [name for name, sign in signs.items() if sign is None]
     yield odd, f"{', '.join(odd)}: answer with one of the three signs, as a string."
-    batch, rate, steps, images, loss = signs.values()
-    yield batch != "=", "batch_then: which option of the command sets this number, and has it changed?"
-    yield rate != "=", "rate_then: find the line in the script that computes the rate. What does the rate depend on?"
+    steps, images, loss = signs.values()
     yield steps != images, "steps_then and images_then: the batch has not changed. Do these two fit together?"
     yield steps == "=", "steps_then, images_then: in that case, both ranks would again read each image, as in 06.19."
     yield (

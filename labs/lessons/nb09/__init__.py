@@ -5,4 +5,5 @@ trials        experiments with it: batch sizes, steps to an accuracy, workers th
 steps         seconds of steps of small and large networks, on one rank and on several (a program for ranks)
 equal_ranks   what a student's local SGD does on 2 ranks, beside what it should do
 pictures      the figures of notebooks 09 and 09b
+compared      their tables that compare trainings, and what came of the predictions
 """

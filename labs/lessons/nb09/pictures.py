@@ -49,7 +49,8 @@ def step_parts(results):
         axis.set_yticks(range(len(names)), names)
         axis.set(xlabel=f"share of the network's step on {ranks} ranks", title=name, ylim=(len(names) - 0.4, -0.6))
         axis.axvline(1, color="0.4", ls="--", lw=1)
-    axes[-1].legend(*_keys(), fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    if any(axis.patches for axis in axes):
+        axes[-1].legend(*_keys(), fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     stamp(figure, "measured", note="each panel took turns separately: compare only within a panel")
     figure.alt = "Parts of a step, as shares of the step on all the ranks in the same round. " + " ".join(sentences)
     return figure
@@ -165,7 +166,7 @@ def critical(rows, fitted):
     right.set_ylim(min(rates) / 1.5, 3 * max(rates))
     left.set_ylim(min(values) / 2, 2 * max(values))
     left.set(xlabel="batch (images)", ylabel="steps to 95 % validation accuracy", title="steps")
-    right.set(xlabel="batch (images)", ylabel="learning rate", title="the rate that needed the fewest steps")
+    right.set(xlabel="batch (images)", ylabel="learning rate", title="of a few rates, the one with the fewest steps")
     for axis in (left, right):
         axis.legend(fontsize=8)
     stamp(figure, "measured")
@@ -216,8 +217,9 @@ def schedule(plans):
         axis.invert_yaxis()
         told = ", ".join(f"{label} from {begin:.1f} to {end:.1f} s" for label, begin, end in bars)
         sentences.append(f"{title}: {told}.")
-    axes[-1].set_xlabel("seconds")
-    stamp(figure, "measured", note="one search of each kind; a bar ends with the run's last line")
+    axes[-1].set(xlabel="seconds", xlim=(0, None))
+    note = "one search of each kind; after the end of its bar, a run still has to close down"
+    stamp(figure, "measured", note=note)
     figure.alt = " ".join(sentences)
     return figure
 
@@ -226,11 +228,12 @@ def stopping(found):
     """Best validation accuracy over the epochs that a search spent. found: {name: [(accuracy, epochs), by seed]}."""
     figure, (axis,) = new_figure(1, width=6.0)
     sentences = []
-    for place, ((name, pairs), colour, marker) in enumerate(zip(found.items(), COLOURS, MARKERS, strict=False)):
+    for (name, pairs), colour, marker in zip(found.items(), COLOURS, MARKERS, strict=False):
         accuracy, spent = [a for a, _ in pairs], pairs[0][1]
         value, span = fmean(accuracy), intervals.shares(accuracy)
         bars = _bars([value], [span])
-        beside = spent * 1.12 ** (place - 1)  # two searches spend equally many
+        same = [other for other, each in found.items() if each[0][1] == spent]  # these stand beside each other
+        beside = spent * 1.12 ** (same.index(name) - (len(same) - 1) / 2)
         axis.errorbar([beside], [value], yerr=bars, color=colour, marker=marker, ms=8, ls="", capsize=4, label=name)
         sentences.append(f"{name}: {value:.3f}{_between(span)} in {spent} epochs.")
     spent = sorted({pairs[0][1] for pairs in found.values()})
@@ -255,7 +258,7 @@ def late(found):
             f"{name}: half of the steps take at most {np.median(taken):.3g} ms, accuracy {result['accuracy']:.3f}."
         )
     logarithmic(times, y=[t for t in (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)])
-    times.set(xlabel="step", ylabel="milliseconds", title="every step")
+    times.set(xlabel="step", ylabel="milliseconds", title="every step (symbols as on the right)")
     marks.set(xlabel="test accuracy (share of images)", title="what was learned")
     marks.invert_yaxis()
     marks.margins(y=0.3)

@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 
-from labs.checks import scripts
+from labs.checks import scripts, student_code
 from labs.checks.judging import judges
 from labs.checks.reading import CUT, close, near
+from labs.lessons import connected
+from labs.lessons.asked import ROUNDED, rounded
 from labs.lessons.nb09 import equal_ranks
 
 
@@ -36,6 +38,7 @@ def speedup(function):
         return np.allclose(got, [formula(*case) for case in cases], rtol=1e-6)
 
     yield are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k + e)), None
+    yield rounded(got, [(s + 32 * c) / (s + 32 * c / k + e) for s, c, e, k in cases]), ROUNDED
     yield are(lambda s, c, e, k: (s + 32 * c) / (s + 32 // k * c + e)), CUT
     yield (
         any(are(lambda s, c, e, k: (s + 32 * c) / (s + whole(32 / k) * c + e)) for whole in (round, math.ceil)),  # noqa: B023
@@ -119,7 +122,8 @@ _LIKE = {
     "one early": "You take the mean one step before each k-th. With which number do you start to count the batches?",
     "once": "You take the mean only after step k, and never again. Take it after every k-th step.",
     "not at k": "You take the mean after all steps except each k-th. Look at the condition again.",
-    "at the end": "You take the mean only once, at the end. Take it after every k-th step.",
+    "at the end": "The mean comes only after the last batch: one loop over `batches` reads all of them. Take it after "
+    "every k-th step.",
     "first mean": "Training ends after the weights are averaged for the first time, although there are more batches.",
     "only k-th": "You use only one batch in k. Each rank takes a step for every batch, and the mean after k steps.",
     "repeated": "You use each batch k times before you take the mean. Use each batch for one step.",
@@ -173,9 +177,15 @@ def local_sgd(path):
             "The weights are right, but you read all the batches before the first step. Read a batch, take its step, "
             "then read the next one: the script measures the time from one batch to the next.",
         )
+        yield (
+            not _right_on_1_rank(path),
+            "This is right on 2 ranks, but not on 1, where a mean over the ranks changes nothing. Does your function "
+            "take the number of ranks for granted?",
+        )
     yield not wrong, None
-    for mistake, hint in _LIKE.items():
-        yield all(mistake in case["like"] for case in wrong), hint
+    for some in (wrong, [case for case in wrong if not case["momentum"]]):  # momentum may add a mistake of its own
+        for mistake, hint in _LIKE.items():
+            yield bool(some) and all(mistake in case["like"] for case in some), hint
     first = wrong[0]
     momentum = f" and momentum {first['momentum']}" if first["momentum"] else ""
     after = "are equal" if first["equal"] else "differ"
@@ -187,17 +197,36 @@ def local_sgd(path):
     )
 
 
+def _right_on_1_rank(path):
+    """Whether a script that is right on 2 ranks also trains one rank that is alone, in this process."""
+    import tensorflow as tf
+
+    world, logger = connected.World(1, equal_ranks.SECONDS, graphs=True), tf.get_logger()
+    world.DistributedOptimizer = world.distributed
+    level = logger.level
+    logger.setLevel("ERROR")  # each check traces the step anew, and TensorFlow would warn of that
+    try:
+        with connected.placed(world), student_code.tried("1 rank"):
+            function = connected.definitions(path, world)["local_sgd"]
+            (found,) = world.play(lambda: equal_ranks.train(function, 0, k=2, momentum=0.0))
+    finally:
+        logger.setLevel(level)
+    alone, _ = equal_ranks.trained(k=2, momentum=0.0, mistake="never")
+    return equal_ranks.alike(np.array(found["weights"]), alone)
+
+
 @judges("09.7")
 def exchanges(count, size, parameters):
     whole = 4 * parameters
-    if float(count) != 4:
-        yield float(count) == 512, "This is right for k = 1. How many times do 128 steps fit into 512?"
-        yield float(count) == 128, "This is k, the number of steps from one exchange to the next."
-        yield float(count) == 384, "This is 512 - 128. But there is an exchange after every 128th step."
+    if float(count) != 8:
+        yield float(count) == 512, "This is right for k = 1. How many times do 64 steps fit into 512?"
+        yield float(count) == 64, "This is k, the number of steps from one exchange to the next."
+        yield float(count) == 448, "This is 512 - 64. But there is an exchange after every 64th step."
         yield True, "There is an exchange after every k-th of 512 steps. How many is that?"
-    yield close(size, 4 * whole), None
+    yield close(size, 8 * whole), None
     yield close(size, whole), "These are the bytes of one exchange. How many are there?"
-    yield close(size, 4 * parameters / 4), "This is the number of weights. How many bytes does each one take up?"
+    yield close(size, parameters), "This is the number of weights. How many bytes does each one take up?"
+    yield close(size, 8 * parameters), "This is the number of weights in all exchanges. How many bytes has each weight?"
     yield close(size, 512 * whole), "This is right for k = 1, with an exchange after each of the 512 steps."
-    yield any(close(size, 4 * whole / unit) for unit in (1e6, 2**20)), "Give the number in bytes, not in megabytes."
+    yield any(close(size, 8 * whole / unit) for unit in (1e6, 2**20)), "Give the number in bytes, not in megabytes."
     yield True, "The number of exchanges is right. Each one contains all the weights, and a float32 takes up 4 bytes."

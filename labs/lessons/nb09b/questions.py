@@ -10,8 +10,8 @@ import numpy as np
 from labs.checks import student_code
 from labs.checks.judging import judges
 from labs.checks.reading import PER_CENT, called, near
-from labs.lessons.asked import told
-from labs.printed import an
+from labs.lessons.asked import ROUNDED, rounded, told
+from labs.printed import an, several
 from labs.results import intervals
 
 
@@ -55,7 +55,7 @@ def updates(function):
 @judges("09.14")
 def fit(function):
     batches = [2, 8, 32, 128, 512, 1280]
-    rows = ((20.0, 40.0), (50.0, 6.0))
+    rows = ((20.372, 40.813), (50.427, 6.194))
     asked = [[least * (1 + size / batch) for batch in batches] for least, size in rows]
     given = []
     for steps in asked:
@@ -67,6 +67,7 @@ def fit(function):
     def are(formula):
         return np.allclose(given, [formula(*row) for row in rows], rtol=1e-3)
 
+    yield not are(lambda *row: row) and rounded(given, rows), ROUNDED
     yield are(lambda least, size: (size, least)), "The two numbers are in the wrong order: first S_min, then B_crit."
     yield (
         are(lambda least, size: (least, least * size)),
@@ -78,7 +79,7 @@ def fit(function):
         are(lambda least, size: (least * size, 1 / size)) or are(lambda least, size: (least * size, least)),
         "The first number is the slope against 1 / B. Does your fit return the slope or the value at 0 first?",
     )
-    if not are(lambda least, size: (least, size)):
+    if not are(lambda *row: row):
         for degree, weights in ((1, np.ones_like), (-1, np.ones_like), (1, np.reciprocal), (-1, np.reciprocal)):
             lines = [np.polyfit(batches, steps, 1, w=weights(np.array(steps)))[::degree] for steps in asked]
             straight = np.allclose(given, lines, rtol=1e-3) or np.allclose(
@@ -129,7 +130,7 @@ def fit(function):
     yield (
         weighs(np.ones_like),
         "This is right for exact numbers of steps. But large measured numbers scatter more: without weights, the many "
-        "steps at batch size 2 decide the fit almost alone. Which weights make all batch sizes count equally?",
+        "steps at the smallest batch size decide the fit almost alone. Which weights make all of them count equally?",
     )
     yield (
         weighs(lambda steps: steps),
@@ -180,8 +181,7 @@ def noise_scale(function):
         yield from _of_windows(function, lambda *a: trace(*a) / signal(*a))
         yield True, None
     wanted = [trace(*arguments) / signal(*arguments) for arguments in asked]
-    rounded = all(number.is_integer() and abs(number - other) < 1 for number, other in zip(got, wanted, strict=True))
-    yield rounded, "Only the rounding is wrong: leave the number as it is."
+    yield rounded(got, wanted), ROUNDED
     yield max(got) < 0, "This is below 0. Which of the two squares contains more noise, and so is larger?"
     yield (
         are(lambda *a: signal(*a) / trace(*a)),
@@ -324,10 +324,11 @@ def search(function):
                 f"{asked} your function waits with {of_them} active and {len(rates) - begun} not yet started, so cores "
                 "are idle. As soon as one run has ended, the next can start: do you wait for the one that ends first?",
             )
-        yield going, f"{asked} {going} are still active when your function returns: wait for all the runs."
+        active = f"{several(going, 'run')} {'is' if going == 1 else 'are'} still active"
+        yield going, f"{asked} {active} when your function returns: wait for all the runs."
         listed = isinstance(found, Collection) and not isinstance(found, Mapping)
         jobs = list(found) if listed else []
-        given = f"has {len(jobs)} jobs" if listed else f"is of type {type(found).__name__}"
+        given = f"has {several(len(jobs), 'job')}" if listed else f"is of type {type(found).__name__}"
         yield len(jobs) != len(rates), f"{asked} return the list of the {len(rates)} jobs: what you return {given}."
         for job in jobs:
             kind = an(type(job).__name__)
@@ -372,6 +373,8 @@ def waiting(share):
     )
     yield near(share, 0.01, 0.01), "This is the share for one rank. All of them wait if *any* of the 64 pauses."
     yield near(share, 0.01**64, 0.01) or float(share) == 0, "In this share of the steps, all 64 pause at once."
+    yield float(share) == 1, "In nearly all steps, *not all* 64 pause at once. In how many does not a single one pause?"
+    yield near(share, 1 - 0.99**63, 1e-3), "This is the share for 63 ranks. Any of the 64 makes the others wait."
     yield (
         True,
         "What is the probability that one rank does not pause? And that all 64 ranks, independently, do not pause?",
