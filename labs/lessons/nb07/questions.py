@@ -204,7 +204,7 @@ def batch_of_one(images, steps, updates, alone, both):
     )
     yield (
         images == 2 * global_batch,
-        "This is what both ranks took together in your run on 2 ranks. Here, --batch_size is that of the run on 1 rank.",
+        "This is what both ranks took in your run on 2 ranks. Here, --batch_size is that of the run on 1 rank.",
     )
     yield (
         not near(images, global_batch / 2),
