@@ -139,8 +139,8 @@ plots.show(pictures.imagenet())
 # published.)
 #
 # You can compute a speedup only from the three P100 rows, but nobody published a time on 1 device. So take the first
-# row as the baseline. Compared with it, by what factor is another row faster, and by what factor does it use more
-# devices?
+# row as the baseline. Compared with this baseline, how many times as fast is another row, and how many times as many
+# devices does that row use?
 
 
 # %% labs={"id": "01.5"}

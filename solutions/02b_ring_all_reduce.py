@@ -15,8 +15,8 @@
 #
 # At every step, all K workers need the sum of their K gradients (notebook 02), and each gradient is as large as the
 # network. Where are the gradients added up, and how much data must pass through each link? First you will count and
-# predict. Then you will write the ring yourself and run it on real processes. At the end you complete task **T2** in
-# your own words.
+# predict. Then you will write the ring yourself and run it on real processes. At the end you answer task **T2** in your
+# own words.
 
 # %%
 from statistics import geometric_mean

@@ -66,7 +66,7 @@ check("03.2", devices_with_plain)
 
 # %% [markdown]
 # On its own, TensorFlow uses the first device and leaves the others idle. The same is true of GPUs: without a strategy,
-# only the GPU with the lowest number works.
+# only the GPU with the lowest number does any work.
 #
 # ## With a strategy
 #

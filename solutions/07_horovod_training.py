@@ -671,8 +671,8 @@ outcome("03.10", list(changes.values()))
 # %% [markdown]
 # The order of two operations makes the difference. With MirroredStrategy, Keras clips the gradient of *each replica*,
 # and then adds up the clipped gradients. Each of them is within the bound, but their sum need not be. A training run
-# that was safe on one device takes longer steps on many devices, and no error tells you. The same happens with
-# `global_clipnorm` and `clipvalue`. (The course's recorder warns you before the first step.)
+# whose updates stayed within the bound on one device makes larger updates on many devices, and no error tells you. The
+# same happens with `global_clipnorm` and `clipvalue`. (The course's recorder warns you before the first step.)
 #
 # What is the largest `clipnorm` that keeps the change in W on 4 replicas within 0.005, whatever images they get?
 

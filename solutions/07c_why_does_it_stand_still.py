@@ -135,7 +135,7 @@ if several and answered("07.32"):
 # 2. `scripts/own_share.py` deals out 25 batches to the ranks.
 # 3. `scripts/prepares_once.py` lets rank 0 write a file that the others wait for.
 #
-# **Predict** for each of them what will be observed: **h**: it hangs, **m**: it ends with a message from Horovod or
+# **Predict** what you will observe for each of them: **h**: it hangs, **m**: it ends with a message from Horovod or
 # from the launcher, **w**: it goes on and computes something wrong, **s**: it is slow, but right. Write three letters.
 
 # %% labs={"id": "07.33"}
@@ -260,9 +260,9 @@ if several:
 outcome("07.39", following.known(found, "tries_many", "remembers", "two_means"))
 
 # %% [markdown]
-# The points lie near the line with slope 2 and intercept 1, but this job prints a different one. It ends with exit code
-# 0, and no tool in this notebook notices anything. Only a comparison with a run on one process shows the error. If you
-# do not see the cause, let `means` print the order in which each rank averages. Then fix the script.
+# The points lie near the line with slope 2 and intercept 1, but this job prints a different line. It ends with exit
+# code 0, and no tool in this notebook notices anything. Only a comparison with a run on one process shows the error. If
+# you do not see the cause, let `means` print the order in which each rank averages. Then fix the script.
 
 # %% labs={"id": "07.48"}
 check("07.48", "scripts/two_means.py")

@@ -127,9 +127,8 @@ if devices.has("horovod"):
 
 # %% [markdown]
 # Each point is one network. Above the dashed line, several ranks are slower than one; where a curve crosses the line,
-# more ranks begin to pay off. Compare the prediction of the cost model with the measurement: where was it wrong, and
-# in which direction? The model includes the computing and the links, but ignores that two processes on one machine
-# slow each other down.
+# more ranks begin to pay off. Where the measurement lies above the prediction of the cost model, one reason is that the
+# model includes the computing and the links, but ignores that two processes on one machine slow each other down.
 #
 # Compare points of the same curve only: the curves were measured one after the other, and four ranks may use Gloo where
 # two use MPI.
@@ -152,10 +151,10 @@ if devices.has("horovod"):
     plots.show(pictures.step_parts(found))
 
 # %% [markdown]
-# Write a function that computes the speedup of a step from its parts, which all have the same unit. `start` is the
-# start of operations, `per_image` is the computing for one image, and `exchange` is the sum of the two other parts,
-# *sharing the machine* and *exchange and waiting*. A single rank has neither of these two: leave `exchange` out of its
-# step. The global batch size is 32.
+# Write a function that computes the speedup of a step from its parts: the step time of one rank with all 32 images,
+# divided by that of `ranks` ranks. The parts all have the same unit. `start` is the start of operations, `per_image` is
+# the computing for one image, and `exchange` is the sum of the two other parts, *sharing the machine* and *exchange and
+# waiting*. A single rank has neither of these two: leave `exchange` out of its step.
 
 
 # %% labs={"id": "09.3"}
@@ -222,8 +221,8 @@ script = "scripts/local_sgd.py"
 check("09.5", script)
 
 # %% [markdown]
-# The script trains a dense network on 2 ranks, once for each value of k. **Predict:** what is the number of steps per
-# second with k = 16, divided by that with k = 1?
+# The script trains a dense network on 2 ranks, four times for each value of k. **Predict:** what is the number of steps
+# per second with k = 16, divided by that with k = 1?
 
 # %% labs={"id": "09.6"}
 ### BEGIN SOLUTION
@@ -260,8 +259,8 @@ check("09.7", exchanges, bytes_in_all, parameters)
 #
 # Eight workers train a small NumPy network for 512 steps, each on its own shard of the digits. In one experiment, the
 # digits are shuffled before they are divided into shards. In the other, they are sorted by label, so the first worker
-# gets the zeros and the last one gets the nines. The eight workers take turns in one process, but the training is
-# real.
+# gets the zeros and some ones, and the last one gets the nines and some eights. The eight workers take turns in one
+# process, but the training is real.
 #
 # With shuffled shards, you will see the same accuracy for k = 1 and k = 128. **Predict** the test accuracy with
 # *sorted* shards and k = 128. (Random guessing gives 0.1.)

@@ -14,10 +14,10 @@
 #
 # **Paths:** only *everything* contains this notebook.
 #
-# In notebook 09, more workers did not help, because the exchange took too long. There are other reasons why they may
-# not help. More workers also mean a larger batch, so you measure at what batch size the number of steps stops falling.
-# Then you use the workers in another way, for several training runs at once, and you see what a single late worker
-# costs. At the end you write task **W1**, for which you also need your results from notebook 09.
+# In notebook 09, more workers did not help, mainly because the exchange took too long. There are other reasons why they
+# may not help. More workers also mean a larger batch, so you measure at what batch size the number of steps stops
+# falling. Then you use the workers in another way, for several training runs at once, and you see what a single late
+# worker costs. At the end you write task **W1**, for which you also need your results from notebook 09.
 
 # %%
 import os
@@ -82,9 +82,9 @@ if answered("09.11"):
 # %% [markdown]
 # With the same number of epochs and the same rate, the run with batch size 512 made 20 updates, and the run with batch
 # size 8 made 1600. There are two ways to make the comparison fairer. The first is the linear rule (notebook 04): the
-# rate grows in proportion to the batch size. The second gives every batch size the same number of *steps*, and tunes
-# the rate for each batch size: it uses the rate with the best result on the validation images. The test images are used
-# only for the final result.
+# rate grows in proportion to the batch size. The second gives every batch size the same number of *steps*, tries
+# several rates for each batch size, and keeps the one with the best result on the validation images. The test images
+# are used only for the final result.
 
 # %%
 linear = {
@@ -173,10 +173,12 @@ outcome("09.13", ratio.value, ratio.interval)
 #
 # $$ S(B) = S_\text{min} \left(1 + \frac{B_\text{crit}}{B}\right) $$
 #
-# Write a function that fits this curve to measured numbers of steps. Against which quantity must you plot S to get a
-# straight line? `np.polyfit(x, y, 1)` fits a straight line and returns its slope and its value at x = 0. Measured
-# numbers of steps all scatter by about the same per cent, so pass the weights `w=1/steps`: then each batch size counts
-# equally. (Your function gets lists: first convert them with `np.array(...)`.)
+# $S(B)$ is the number of steps with batch size B, $S_\text{min}$ the number with a very large batch, and
+# $B_\text{crit}$ the critical batch size. Write a function that fits this curve to measured numbers of steps. Against
+# which quantity, your `x`, must you plot S to get a straight line? `np.polyfit(x, y, 1)` fits a straight line and
+# returns its slope and its value at x = 0. All measured numbers of steps vary by about the same percentage, so pass
+# `w=1/steps` to weight them: then each batch size counts equally. (Your function gets lists: first convert them with
+# `np.array(...)`.)
 
 
 # %% labs={"id": "09.14"}
@@ -314,8 +316,8 @@ if all(late.values()):
 
 # %% [markdown]
 # Without the late worker, a step uses a quarter fewer images and takes much less time. But the same quarter is missing
-# in every step. Now the shards are sorted by label, so that only the late worker has the last digits. **Predict:** on
-# these shards, after the same number of steps, is the accuracy without the late worker "equal" to that with the
+# in every step. Now the shards are sorted by label, so that only the late worker has the eights and nines. **Predict:**
+# on these shards, after the same number of steps, is the accuracy without the late worker "equal" to that with the
 # barrier, "higher" or "lower"?
 
 # %% labs={"id": "09.23"}
@@ -435,7 +437,7 @@ def noise_scale(local_square, mean_square, local_batch, workers):
 check("09.17", noise_scale)
 
 # %% [markdown]
-# In a single step, both squares scatter too much. So average each of them over 50 steps before you divide. Here eight
+# In a single step, both squares are too noisy. So average each of them over 50 steps before you divide. Here eight
 # workers have 16 images each:
 
 # %%

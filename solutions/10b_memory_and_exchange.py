@@ -118,9 +118,9 @@ check("10.11", in_float32)
 #
 # The backward pass needs the activations, so they are kept, and they take up most of the memory during training
 # (notebook 04). They could be recomputed instead: every layer that is created inside `keras.RematScope()` does this.
-# Here you train a network with 24 convolutions. Each run has its own process, which reports how far its memory rose
-# above the level before the first step. **Predict** a ratio: the peak if each layer recomputes its activations, divided
-# by the peak if all activations are kept.
+# Here you train a network with 24 convolutions. Each run has its own process, which reports its peak memory minus the
+# memory before the first step. **Predict** a ratio: the peak if each layer recomputes its activations, divided by the
+# peak if all activations are kept.
 
 # %% labs={"id": "10.13"}
 ### BEGIN SOLUTION
@@ -163,10 +163,10 @@ if answered("10.14") and remat:
             )
 
 # %% [markdown]
-# The price is a second forward pass, which adds between a quarter and a third to the operations in a step. The memory
-# peak is the same in every run. The step time is not, so the network with blocks took turns in one process with the
-# network that keeps all activations. The brackets show the 95 % interval of the ratio, computed from its value in each
-# round.
+# The price is a second forward pass, which adds between a quarter and a third to the operations in a step. If you
+# repeat a run, you get the same peak, but not the same step time. So the network with blocks took turns in one process
+# with the network that keeps all activations. The brackets show the 95 % interval of the ratio, computed from its value
+# in each round.
 # %% [markdown]
 # ## Accumulate
 #
@@ -242,9 +242,9 @@ if answered("10.15") and devices.has("horovod") and not quick:
 #
 # Write the class `ShardedSGD` in `scripts/sharded_optimizer.py`; it takes about a dozen lines, and comments in the file
 # say what goes where. The given function `flat` puts all the values into one vector and pads it with zeros to a given
-# length. Choose a multiple of the number of ranks, so that all shares have the same size. `hvd.reducescatter` gives
-# each rank its part of the mean vector, and `hvd.allgather` joins the parts again. Which part is a rank's own follows
-# from `hvd.rank()` and `hvd.size()`. The check runs your class on 1, 2 and 4 simulated ranks.
+# length. Choose as length a multiple of the number of ranks, so that all shares have the same size. `hvd.reducescatter`
+# gives each rank its part of the mean vector, and `hvd.allgather` joins the parts again. Which part is a rank's own
+# follows from `hvd.rank()` and `hvd.size()`. The check runs your class on 1, 2 and 4 simulated ranks.
 
 # %% labs={"id": "10.17"}
 script = "scripts/sharded_optimizer.py"
@@ -274,8 +274,8 @@ if answered("10.17") and devices.has("horovod") and not quick:
 # %% [markdown]
 # You can shard even more. With **ZeRO-2**, a rank also keeps only its share of the gradients. With **ZeRO-3** (FSDP),
 # it also keeps only its share of the weights. The weights are then gathered layer by layer, in the forward pass and
-# again in the backward pass, so the ranks send 1.5 times as much. The next table shows how many bytes each device needs
-# for each weight of the network, with Adam in float32 (simulated):
+# again in the backward pass, so the ranks send 1.5 times as much as in plain data parallelism. The next table shows how
+# many bytes each device needs for each weight of the network, with Adam in float32 (simulated):
 
 # %%
 names = {"nothing": "-", "optimizer": "ZeRO-1", "optimizer, gradients": "ZeRO-2", "everything": "ZeRO-3"}
@@ -348,9 +348,9 @@ if answered("10.14") and remat and not quick:
 #
 # Keras can accumulate gradients, too: `keras.optimizers.SGD(..., gradient_accumulation_steps=4)` in one process, and
 # `hvd.DistributedOptimizer(..., backward_passes_per_step=4)` on several ranks. (Under `MirroredStrategy` this fails in
-# the first step with Keras 3, so the course's recorder refuses it there.) There is a pitfall, too. In the next cell, a
-# schedule halves the learning rate after 8 steps, and each update takes 4 passes. **Predict:** after how many *updates*
-# is the rate halved?
+# the first step with Keras 3, so the course's recorder refuses it there.) There is a pitfall, too. In the cell after
+# your prediction, a schedule halves the learning rate after 8 steps, and each update takes 4 passes. **Predict:** after
+# how many *updates* is the rate halved?
 
 # %% labs={"id": "10.16"}
 ### BEGIN SOLUTION

@@ -159,7 +159,8 @@ if compared:
 # The **residual** is the time that the parts do not explain: Keras's loop and metrics, and the difference between the
 # exchange in MirroredStrategy and in Horovod. Its interval covers the noise of both measurements. But the machine may
 # have been faster during one of the two, and the interval does not cover that: the kinds of steps took turns with each
-# other, but not with the training run. If you used recorded runs, the residual only compares two machines.
+# other, but not with the training run. If you used recorded runs, they come from another machine, and the residual
+# shows mainly how the two machines differ.
 #
 # Some work does not appear in these bars, because it does not lengthen the step. Here is that work, measured alone:
 
@@ -515,9 +516,9 @@ check("12.6", below_small, below_large, higher_at_equal, higher_at_largest)
 # that run one process per GPU. If one process drives several GPUs, the efficiency depends more on the program than on
 # the machine, so do not use the model without measurements of that program.
 #
-# You may know the order of two networks even if their intervals overlap: look at the ratio. And you may not know it
-# even if their curves are clearly apart in a picture. A statement about "the scaling of ResNet152V2" must give the
-# batch *and* the interval.
+# You may know the order of two networks even if their intervals overlap: look at the ratio. Conversely, you may not
+# know the order even if their curves are clearly apart in a picture. A statement about "the scaling of ResNet152V2"
+# must give the batch *and* the interval.
 #
 # Now go back to 25 Gbit/s and a batch of 64 for both networks, and set fusion to **0**. The central curve of
 # ResNet152V2 was above the other one, and now drops below it. Why?

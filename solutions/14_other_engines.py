@@ -120,7 +120,8 @@ print(on_gpu.same_steps())
 # %% [markdown]
 # On this GPU, JAX rounds the factors of convolutions and matrix products to TF32, which has about three decimal digits
 # (notebook 10b). With full float32, GPU and CPU agree, so the difference comes from this rounding. It is about as large
-# as between orders of the images on the GPU itself. Measure a tolerance on the device on which you use it.
+# as the difference between two orders of the images on the GPU itself. So measure the tolerance on the device on which
+# you will use it.
 #
 # ## A difference that is not rounding
 #

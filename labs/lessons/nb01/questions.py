@@ -189,7 +189,7 @@ def bubble(function):
     )
     yield (
         are(lambda k, m: (m - 1) / (m + k - 1)),
-        "You swapped devices and micro-batches: one device never waits, however many micro-batches there are.",
+        "You swapped devices and micro-batches: a single device alone never waits, with any number of micro-batches.",
     )
     yield (
         are(lambda k, m: (k - 1) / (m + k)),

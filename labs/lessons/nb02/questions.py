@@ -70,7 +70,7 @@ def averaged(function):
         yield changed, f"The mean is right. {changed}"
         yield np.allclose(two, np.mean(gradients[:2], axis=0)), None
         yield True, "Right for three gradients, but wrong for two. By what number do you divide?"
-    yield np.allclose(value, np.sum(gradients, axis=0)), "This is the sum. A step that uses it is K times too long."
+    yield np.allclose(value, np.sum(gradients, axis=0)), "This is the sum. An update that uses it is K times too large."
     yield (
         np.allclose(value, np.sum(gradients, axis=0) / 4),
         "You divide by 4, whatever the number of gradients. Here there are three.",

@@ -29,7 +29,8 @@ class Work(NamedTuple):
 
 class History(NamedTuple):
     """A training run: seconds after each update and the loss then (both begin before the first one), the last weights,
-    shape (65, 10), and the Work of all workers. With `every` above 1 only every so many updates, and the last."""
+    shape (65, 10), and the Work of all workers. With `every` above 1, only every `every`-th update and the last one are
+    kept."""
 
     seconds: np.ndarray
     losses: np.ndarray

@@ -162,7 +162,7 @@ def replicas_step(function):
         )
         yield (
             not same and all(np.allclose(new, value[0]) for new in value),
-            f"{all_of}, all are equal after the step: each replica updates its *own* copy, whatever the others are.",
+            f"{all_of}, all are equal after the step, but each replica should only update its *own* copy.",
         )
         yield (
             len({round(weights, 6) for weights, *_ in asked}) == 1 and not same,

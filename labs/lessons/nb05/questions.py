@@ -49,7 +49,7 @@ def round_speedups(function):
     value, changed = called(function, [4.0, 5.0, 8.0, 3.0], [2.5, 2.5, 5.0, 4.0])
     yield changed, changed
     lazy = hasattr(value, "__next__")
-    yield lazy, f"Your function returns {an(type(value).__name__)} object and no list yet: put it into `list(...)`."
+    yield lazy, f"Your function returns {an(type(value).__name__)} object, not yet a list: wrap it in `list(...)`."
     yield (
         not hasattr(value, "__len__"),
         "One number hides how much the rounds differ. Return a list with a speedup for each round.",
@@ -170,7 +170,7 @@ def unconnected(speedup, steps):
             alone / together,
             "This is the efficiency: it counts the images of one worker. How many images do both train in that step?",
         ),
-        (together / alone, "Upside down: this is how much longer a step takes beside another one."),
+        (together / alone, "Upside down: this is how much longer a step takes while another run is training."),
         (2 * together / alone, "Upside down: the longer the steps together, the smaller the speedup must be."),
         (2 * alone / exchange, exchanged),
         (2 * alone / steps["input"], exchanged),

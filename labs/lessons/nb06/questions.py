@@ -318,7 +318,7 @@ def plan(function):
     )
     yield (
         all(steps == -(-n // (workers * local)) for (n, workers, local), (steps, _) in got.items()),
-        "These steps are rounded up. In the last step, some workers would have a smaller batch, or none.",
+        "This number of steps is rounded up. In the last step, some workers would have a smaller batch, or none.",
     )
     yield (
         all(steps == n // local for (n, _, local), (steps, _) in got.items()),

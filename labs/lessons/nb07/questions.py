@@ -124,7 +124,10 @@ def optimizer(plays):
     )
     nodes = f"With {SIZE} ranks, {LOCAL_SIZE} on each node, the rate is that for {LOCAL_SIZE}. Which batch grows?"
     yield near(rate, training_scripts.RATE * LOCAL_SIZE), nodes
-    yield less, "You divide: with more ranks, the batch is larger and the gradient less noisy, so a step may be longer."
+    yield (
+        less,
+        "You divide: with more ranks, the batch is larger and the gradient less noisy, so an update may be larger.",
+    )
     yield (
         not near(rate, training_scripts.RATE * SIZE),
         f"With {SIZE} ranks, the linear rule does not give your script's rate.",
@@ -201,7 +204,7 @@ def batch_of_one(images, steps, updates, alone, both):
     )
     yield (
         images == 2 * global_batch,
-        "This is what both ranks together took in your run on 2. Here, --batch_size is that of the run on 1 rank.",
+        "This is what both ranks took in your run on 2 ranks. Here, --batch_size is that of the run on 1 rank.",
     )
     yield (
         not near(images, global_batch / 2),
@@ -487,7 +490,7 @@ def clipnorm(bound, changes):
     yield bound <= 0, "A clipnorm is a length above 0. With 0, the weights would never change."
     yield (
         bound < clipped / 4,
-        "W would stay within the bound, but the steps would be shorter than necessary. Give the largest clipnorm.",
+        "W would stay within the bound, but the updates would be smaller than necessary. Give the largest clipnorm.",
     )
     yield (
         True,

@@ -176,7 +176,10 @@ def prepares_once_mended(path):
     with mock.patch.object(np, "save", wraps=np.save) as saved:
         played = yield from playing.play(path)
     count = saved.call_count
-    yield count > 1, f"`np.save` is called {count} times: while one rank writes the file again, another may read half."
+    yield (
+        count > 1,
+        f"`np.save` is called {count} times: while one rank writes the file again, another may read only half of it.",
+    )
     yield from same(played)
     found = np.ravel(played.returned[0])
     unscaled = len(found) == 2 and found[1] > 5

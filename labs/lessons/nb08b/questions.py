@@ -182,7 +182,7 @@ def carried_over(expected, mirrored, horovod):
         "This is ResNet50V2's efficiency with Horovod. Are the two equally efficient with MirroredStrategy?": known,
         "The ratio of the networks is upside down: which of them is ahead with MirroredStrategy?": known * one / other,
         "You divided by Horovod's effect on ResNet50V2's efficiency. Multiply by it.": other * one / known,
-        "You carried over a difference. The text assumes that a *multiple* stays the same.": known + other - one,
+        "You carried over the difference. The text assumes that the *ratio* stays the same.": known + other - one,
         "This is only the ratio of the two networks. Which efficiency must you multiply by it?": other / one,
         "This is only the ratio of ResNet50V2's two efficiencies. Which efficiency must you multiply by it?": known
         / one,

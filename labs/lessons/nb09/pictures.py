@@ -166,7 +166,9 @@ def critical(rows, fitted):
     right.set_ylim(min(rates) / 1.5, 3 * max(rates))
     left.set_ylim(min(values) / 2, 2 * max(values))
     left.set(xlabel="batch (images)", ylabel="steps to 95 % validation accuracy", title="steps")
-    right.set(xlabel="batch (images)", ylabel="learning rate", title="of a few rates, the one with the fewest steps")
+    right.set(
+        xlabel="batch (images)", ylabel="learning rate", title="the rate that needs the fewest steps, out of a few"
+    )
     for axis in (left, right):
         axis.legend(fontsize=8)
     stamp(figure, "measured")

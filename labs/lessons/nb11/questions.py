@@ -24,7 +24,7 @@ FAULTS = {
     10: ("f", "One line uses more workers than there are cores. What do these workers share?"),
     11: ("h", "One line relies on a figure. What would the figure look like if the speedup were half as large?"),
     12: ("i", "One line gives a speedup on 64 workers. Who measured it?"),
-    13: ("j", "One line compares the times until training runs are complete. What had the networks learned by then?"),
+    13: ("j", "One line compares how long complete training runs take. What had the networks learned by then?"),
 }
 LINES = range(1, 15)
 

@@ -236,7 +236,7 @@ def breakdown(results):
     stamp(
         figure,
         *(found["kind"] for found in results),
-        note="whiskers: intervals, valid only for these minutes, cut if long",
+        note="whiskers: intervals, valid only for these minutes; long ones are cut",
     )
     figure.alt = "Parts of a step in milliseconds, with intervals that are valid only for these minutes. " + " ".join(
         sentences

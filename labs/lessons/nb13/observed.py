@@ -136,5 +136,5 @@ def second_halves_in_memory(played, operations, bar):
     for place, (before, after) in enumerate(pairwise(passes)):
         ready = ("backward_inputs", after.batch) in done[:place]
         if (before.word, after.word) == ("forward", "backward_weights") and ready:
-            return f"On rank {rank}, does a forward pass come before a second half that could free memory first?"
+            return f"On rank {rank}, does a forward pass come before a second half that could have freed memory first?"
     return "Whose second half waits too long? Until then its activation and its error stay."

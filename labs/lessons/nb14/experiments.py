@@ -61,7 +61,7 @@ def studied(plan, *strategies):
     rows = []
     for strategy in here(*strategies) if devices.has("two devices") else []:
         if strategy == "jax" and devices.gpus():
-            print("The course's JAX computes on the CPU only: beside GPUs, it is left out.")
+            print("The course's JAX computes only on the CPU, so it is left out of a comparison with GPUs.")
             continue
         paths = study.run(plan, models=["SmallCNN"], workers=[1, 2], strategy=strategy, out=jobs.folder())
         rows += collect.rows(paths)
