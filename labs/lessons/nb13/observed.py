@@ -91,7 +91,9 @@ def second_halves_in_time(played, operations, bar):
     end += last * (case.inputs + case.message(case.activation)) + case.weights + case.update
     late, halves = _late_errors(played, passes)
     if end > bar and halves:  # no rank could make up for this
-        told = f"ranks wait {late:.3g} ms for errors that another rank computes only after up to {halves} of its second halves"
+        told = (
+            f"ranks wait {late:.3g} ms for errors that another rank computes after up to {halves} of its second halves"
+        )
         return f"In all, {told}: which rank is it, and which of these second halves could come later?"
     ready = sum(_ms(wait for wait in _waits(played, r) if _has_ready(passes[r], wait)) for r in range(case.ranks))
     if ready > case.weights:
