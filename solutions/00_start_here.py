@@ -36,7 +36,7 @@ plots.show(pictures.course(checks.progress(), path))
 # |---|---|---|
 # | `"afternoon"` | 3.5 hours | train one network on 1 and on 2 workers, measure the speedup, and explain why it is not 2 |
 # | `"practical"` | 10 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, compare ResNet50V2 with ResNet152V2, and write the report |
-# | `"everything"` | 20 hours | also shard data, train with Horovod on many nodes, explain why scaling fails, and speed up a step |
+# | `"everything"` | 19 hours | also shard data, train with Horovod on many nodes, explain why scaling fails, and speed up a step (optional notebooks: 7 hours more) |
 #
 # Choose one: change `path` in the cell above, and run that cell again whenever you come back. A longer path includes all
 # the notebooks of a shorter one, so you can change your mind at any time.

@@ -83,8 +83,8 @@ ready = check("05.3", script)
 # %% [markdown]
 # ## Run it
 #
-# You start one job for each number of workers and measure each of them several times. A single measurement cannot tell
-# you how much the next one would differ.
+# You start one job for each number of workers and measure each of them several times: every epoch is one measurement. A
+# single measurement cannot tell you how much the next one would differ.
 #
 # The speed of a machine drifts: another program starts, or a laptop gets warm. If the jobs ran one after the other,
 # they would differ for that reason alone. So they take **turns**: one trains for an epoch while the others are paused,
@@ -94,7 +94,7 @@ ready = check("05.3", script)
 # The line below shows their progress. In the menu *Kernel*, *Interrupt Kernel* stops them and keeps the measurements
 # made so far.
 #
-# As long as the script still has blanks, this notebook continues with *recorded* runs from a machine with 2 cores.
+# Until the check above passes, this notebook continues with *recorded* runs from a machine with 2 cores.
 
 # %%
 turns = jobs.Turns()
@@ -156,7 +156,7 @@ check("05.4", epoch_1, first)
 # In notebook 01 you wrote functions for images per second, speedup and efficiency; below, `labs` computes these for
 # you. Now write one more function. It takes two lists of equal length: the seconds of one epoch on 1 worker, one number
 # for each round, and those on p workers. It returns a list with the speedup in each round. The check tests it on
-# numbers from another machine. Later, you apply it to your own runs.
+# numbers from another machine. Below, a cell applies it to your own runs.
 
 
 # %% labs={"id": "05.5"}
@@ -199,8 +199,9 @@ if answered("05.8"):
     print(question(on_2["speedup"], on_2["speedup_interval"]))
 
 # %% [markdown]
-# (The section *Why is it below the ideal?* looks for the reason. One worker is a fair baseline: on a 2-core machine, its
-# step took 1.006 times as much processor time with `MirroredStrategy` as without, 95 % interval 0.989 to 1.021.)
+# (The section *Why is it below the ideal?* looks for the reason. With one worker, `MirroredStrategy` costs almost
+# nothing, so one worker is a fair baseline: on a 2-core machine, a step took 1.006 times the processor time, 95 %
+# interval 0.989 to 1.021.)
 #
 # Now look at the rounds themselves. On the left are the epoch times, which drift with the speed of your machine. On the
 # right is the speedup within each round.
@@ -237,13 +238,13 @@ plots.show(plots.steps(one, two))
 
 # %% [markdown]
 # *On the left*: the steps in chronological order. During the first step, TensorFlow traces the program, which is why
-# the first epoch is a warm-up. Look for a step that stands out in every epoch (its first step also starts the input
+# the first epoch is a warm-up. Look for a step that is slow in every epoch (the first one also starts the input
 # pipeline), for isolated slow steps (**jitter**), and for whole rounds in which both runs are slower.
 #
 # *On the right*: the share of the steady steps that took at most the time on the horizontal axis. A steep curve means
 # that all steps take nearly the same time; a long upper tail is jitter. The median is where a curve crosses 0.5: read
 # off the two medians and subtract them to see what the second worker costs in each step. (The dashed curve belongs to
-# the optional part at the end.)
+# the second optional part at the end.)
 
 # %%
 from labs.results import steps
@@ -258,7 +259,8 @@ outcome("05.9", both / alone, how=how)
 # your own runs, each against the number of workers. The values are in `rows`: each row is a dictionary with the keys
 # `workers`, `epoch_seconds`, `images_per_second` and `speedup`. You may draw lines, points or bars, but recorded runs
 # are not accepted. Every plot must include every number of workers in your `rows`, and the axes must say in words what
-# they show, with a unit where there is one, such as "seconds per epoch". Start with these lines:
+# they show, with a unit where there is one, such as "seconds per epoch". These lines replace `figure = ...`; you write
+# what is in the loop:
 #
 # ```
 # figure = Figure(figsize=(12, 3.2), layout="constrained")
@@ -340,7 +342,7 @@ if check("05.10", unconnected, steps_of) and float(unconnected) > 2:
     print(question(float(unconnected), None))
 
 # %% [markdown]
-# Two more numbers, each measured separately: how long the pipeline takes to prepare a batch for both workers, and how
+# Two more times, each measured separately: how long the pipeline takes to prepare a batch for both workers, and how
 # long an all-reduce of the whole gradient takes:
 
 # %%
@@ -415,9 +417,9 @@ if answered("05.8") and 4 not in plan.workers and plan.name != "test":
 # %% [markdown]
 # ## Optional: how much of it is waiting?
 #
-# The dashed curve in the picture of the steps is computed: each of two workers takes steps like those of a single one,
-# independently of the other, and a step lasts as long as the *slower* of the two. So it shows the effect of waiting
-# alone. Here you compute its mean, using two functions.
+# The dashed curve in the picture of the steps is computed. It assumes that each of two workers takes steps like those
+# of a single one, independently of the other. A step then lasts as long as the *slower* of the two. So it shows the
+# effect of waiting alone. Here you compute its mean, using two functions.
 #
 # **The usual step:** `epochs` contains one list for each epoch, with the times of its steps in seconds. Return the
 # *median* of all the steps that count, taken together. (Half of the steps are shorter than the median; a few very slow

@@ -198,14 +198,15 @@ if batch_job:
 #
 # ## T5
 #
-# T5 is an account of your runs, in about 4 sentences, one for each of the points below. The report shows your scripts,
-# logs, tables and figures beside it, so you need not copy them. Your account says:
+# T5 is an account of your runs, in 4 to 7 sentences that cover the points below. The report shows your scripts, logs,
+# tables and figures beside it, so you need not include whole files. Your account says:
 #
 # - which scripts you completed (`ResNet50.py` and `ResNet50.sh`), for which numbers of workers and batch sizes, and
 #   whether these were the same in both
-# - the `.out` file of each run of notebook 05, and one line that confirms a number in the table
+# - the name of the `.out` file of each run of notebook 05, and one line from it that confirms a number in the table
 # - the speedup with its interval, and beside it the accuracy and the number of updates in an epoch
-# - what a worker is, what limits the speedup, and which run, if any, is oversubscribed and so says nothing about it
+# - what a worker is, what limits the speedup, and which run, if any, is oversubscribed (has more workers than cores)
+#   and so says nothing about it
 #
 # You will find the numbers in the tables and figures of notebook 05. The `.out` files, such as `runs/ResNet50_w2.out`,
 # are in the folder `runs`: open them in the file browser.

@@ -13,10 +13,10 @@
 #
 # **Paths:** only *everything* contains this notebook.
 #
-# Several workers train one network. In each epoch, each sample should be read by exactly one of them. A program that
-# gets this wrong shows no error: its loss falls, but its training does not get any faster. You learn to divide the
-# samples among the workers, and to *count* them to see whether the division is right. Then you repair a colleague's
-# script. You hand in task **S1**.
+# Several workers train one network. In each epoch, each sample should be read by exactly one of them (a few may be left
+# out). A program that gets this wrong shows no error: its loss falls, but its training does not get any faster. You
+# learn to divide the samples among the workers, and to *count* them to see whether the division is right. Then you
+# repair a colleague's script. You hand in task **S1**.
 
 # %%
 from labs import data, jobs, presets  # first: it silences TensorFlow's start-up messages
@@ -53,8 +53,8 @@ check("06.2", sizes_of_3)
 # ## The same with tf.data
 #
 # A `tf.data.Dataset` has the method `.shard(num_shards, index)`. It keeps the elements at positions `index`,
-# `index + num_shards`, and so on. Write a function that returns the share of one **rank** out of `size` workers. (The
-# rank is a worker's number, counted from 0.)
+# `index + num_shards`, and so on. Write a function that returns the share of one **rank** out of `size` workers. (The rank is a
+# worker's number, counted from 0; the worker itself is often called a rank, too.)
 
 
 # %% labs={"id": "06.3"}
@@ -94,7 +94,7 @@ print(source.labels[:3], "...", source.labels[-3:])
 # 3. `shard`, then shuffle the share with the worker's own seed, then batch
 # 4. shuffle everything with one common seed, then `shard`, then batch
 #
-# **Predict:** in which of these ways does every batch mix all ten classes at random? Look at one batch of one worker at
+# **Predict:** in which of these ways is every batch a random mix of the ten classes? Look at one batch of one worker at
 # a time. Write the numbers of the ways, for example `"12"`.
 
 # %% labs={"id": "06.4"}
@@ -151,8 +151,8 @@ def samples(worker, workers, seed):
 
 
 # %% [markdown]
-# Each worker happens to use a different seed. **Predict:** what fraction of the 1000 samples goes unread? Give a number
-# from 0 to 1.
+# Each worker happens to use a different seed. **Predict:** with 2 workers, what fraction of the 1000 samples goes
+# unread? Give a number from 0 to 1.
 
 # %% labs={"id": "06.7"}
 ### BEGIN SOLUTION
@@ -229,8 +229,9 @@ if answered("06.11"):
 # may shuffle with its own seed.
 #
 # The kit's `data.order(dataset, global_batch, seed=...)` implements the first remedy: it returns a `tf.data.Dataset` of
-# the sample numbers, reshuffled in each epoch, in the same order on every rank. (With `shuffle(seed=...)`, the order also
-# depends on TensorFlow's global seed, which may differ between ranks.) You shard them yourself.
+# the sample numbers, reshuffled in each epoch, in the same order on every rank, and cut to whole global batches. (With
+# `shuffle(seed=...)`, the order also depends on TensorFlow's global seed, which may differ between ranks.) You shard
+# them yourself.
 #
 # ## One extra step
 #
@@ -241,11 +242,11 @@ if answered("06.11"):
 # checks. Each all-reduce has a name, such as `gradient`, and Horovod matches the calls of the ranks by name. All the
 # steps use the same name. You choose how many steps each rank takes in each epoch. In each step, the ranks also tell
 # each other their epoch and step, so the log shows *which* steps were averaged with each other. A rank that has waited
-# for 20 s gives up.
+# for 20 s gives up; this is the script's doing, not Horovod's.
 #
 # **The other rank is in the next epoch.** There are two epochs: rank 0 takes an extra step in the first, and rank 1
-# takes one in the second. The run takes about 20 s. In its log, look for a line with two different epochs. Was there an
-# error?
+# takes one in the second. The run takes about 20 s. The two lists are the steps of rank 0 and of rank 1 in each epoch.
+# In the log, look for a line with two different epochs, and for an error.
 
 # %%
 experiments.unequal("epochs", [3, 2], [2, 3])
@@ -424,9 +425,8 @@ check("06.20", why_not_shorter)
 #
 # **Repair it.** `scripts/repaired.py` is a copy of the script. `hvd.rank()` is the rank, `hvd.size()` the number of
 # ranks. Fix what is wrong, save the file, and run the check. (Each rank may keep its own global seed: `data.order` does
-# not depend on it.) For jobs with 1, 2 and 3 ranks, the check runs your script as each of the ranks, up to the call to
-# `fit`, and examines the *sample numbers* that each rank would read. In the job with 2 ranks, each rank is on a node
-# (machine) of its own.
+# not depend on it.) The check plays each rank of jobs with 1, 2 and 3 ranks. It stops at `fit` and examines the *sample
+# numbers* that each rank would read. In the job with 2 ranks, each rank is on a node (machine) of its own.
 
 # %% labs={"id": "06.21"}
 script = "scripts/repaired.py"
@@ -492,10 +492,10 @@ if repaired:
 # ## S1
 #
 # How do you shard a data set for K workers, and how do you know that the shards are right? Write 5 to 7 sentences,
-# precise enough for a colleague to write the program. Answer these three questions:
+# precise enough for a colleague to write the program. Answer these questions:
 #
-# - In which order do you shuffle, shard and batch, and with which seeds? Why is every sample that is not cut off then in
-#   exactly one share?
+# - In which order do you shuffle, shard and batch, and with which seeds? Why is each sample that remains in exactly one
+#   share?
 # - How do all ranks get the same number of steps, and which samples does this leave out?
 # - What do you *count* afterwards, and which result shows that the shards are right?
 
@@ -667,7 +667,7 @@ if answered("06.12"):
 #
 # ## Optional: a shortcut that saves nothing
 #
-# A tempting shortcut: each of n ranks runs the same generator and takes `steps_per_epoch / n` steps. On two ranks, this
+# A tempting shortcut: each of K ranks runs the same generator and takes `steps_per_epoch / K` steps. On two ranks, this
 # also halves the number of steps. Both ranks run the same program, so they create their generators with the same seed:
 
 

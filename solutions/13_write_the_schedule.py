@@ -15,8 +15,8 @@
 #
 # This notebook is **optional**. It needs no cluster and trains nothing. In three puzzles, you write the program that
 # each rank runs in one training step. The kit plays it on all ranks and says whether the sums are right, how long the
-# step takes, how much memory each rank needs, and how many bytes it sends. Each puzzle has a bar to beat. The puzzles
-# do not depend on each other.
+# step takes, how much memory each rank needs, and how many bytes it sends. Each puzzle has a bar to beat: a limit for
+# the time, the memory or the bytes. The puzzles do not depend on each other.
 #
 # Nine more puzzles follow in notebooks 13a (ZeRO), 13b (rings and tensor parallelism) and 13c (pipelines). They are
 # optional, too, and you can choose any order. They need only the first section of this notebook.
@@ -90,7 +90,7 @@ game.show("13.1", nobody_adds, ranks=2, batches=2)
 # | `forward(layer, batch)` | the forward pass of one layer; needs its weights and the activation of the layer before |
 # | `backward(layer, batch)` | the backward pass of one layer; needs the layer's weights, the activation before it and `error(layer, batch)`, the gradient that the layer above hands down; the last forward pass makes the first one. Adds this micro-batch to `gradient(layer)`, and frees the activation and the error that it used |
 # | `update(layer)` | needs the gradient summed over *all* micro-batches; frees it |
-# | `all_reduce(gradient(0), gradient(1))` | all ranks get the sums; the tensors in one call form one message |
+# | `all_reduce(gradient(0), gradient(1))` | all ranks get the sums; the tensors in one call are exchanged together, like one tensor |
 #
 # `gradient(layer)` names a tensor: the gradient of the weights of one layer.
 #
@@ -107,17 +107,18 @@ game.show("13.1", nobody_adds, ranks=2, batches=2)
 # another, in the order of the calls: one that you start now begins when all earlier ones are complete. At its end, a
 # program waits for every exchange that it has started.
 #
-# In all three puzzles, each pass is computed once: only one rank computes `forward(layer, batch)` for a layer and a
-# micro-batch, and only once. The same holds for `backward`. A program that breaks this rule is not right, even if its
-# sums are.
+# In puzzles 1 to 6, each pass is computed once: for each layer and micro-batch, only one rank computes `forward(layer,
+# batch)`, and only once. The same holds for `backward`. A program that breaks this rule is not right, even if its sums
+# are.
 #
 # A rank computes one operation at a time. An all-reduce of n MB is a ring: 2 (K - 1) messages, one after another, of
 # n / K MB each. A message takes the latency plus its size divided by the bandwidth.
 #
 # A check first plays your program on the example. Then it plays it with other numbers of ranks, layers and
-# micro-batches, and draws other times for each of these cases. If it finds something there,
-# `game.show("13.1", your_program, last=True)` shows that case. The bar is always 5 % above the best schedule that is
-# known.
+# micro-batches, and chooses other times at random for each of these cases. If it finds something there,
+# `game.show("13.1", your_program, last=True)` shows that case. In each case, the bar is 5 % above the best schedule
+# that is known. At the end of a program that computes passes, all weights that a rank holds must be updated. (The names
+# in a blank are suggestions.)
 
 # %% [markdown]
 # ## Puzzle 1: plain data parallelism
@@ -167,7 +168,7 @@ game.show("13.1", data_parallel)
 game.puzzle("13.2")
 
 # %% [markdown]
-# <details><summary>Hint 1</summary>Try the two extremes first: one exchange for each layer, and one exchange for all layers. Which of the two costs does each of them pay?</details>
+# <details><summary>Hint 1</summary>Try the two extremes first: one exchange for each layer, and one exchange for all layers. Which one pays too much latency, and which one hides nothing?</details>
 # <details><summary>Hint 2</summary>Collect the gradients of some neighbouring layers in a list (a <i>bucket</i>). When the bucket is full, start its exchange and begin a new bucket. Do not forget the last one.</details>
 # <details><summary>Hint 3</summary>Keep what <code>all_reduce(*bucket, wait=False)</code> returns in a second list, and wait for all of them before the updates. Try different sizes of a bucket with <code>game.show</code>.</details>
 
@@ -249,8 +250,8 @@ game.show("13.3", accumulated)
 # [`no_sync()`](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html) in all
 # passes but the last. In notebook 10b you accumulate gradients in TensorFlow.
 #
-# These are your best schedules of the examples so far. A schedule that meets all bars always counts as better than one
-# that does not. The table has a row for each bar of all twelve puzzles, also of those in notebooks 13a to 13c:
+# These are your best schedules so far, each on its example. A schedule that meets all bars always counts as better than
+# one that does not. The table has a row for each bar of all twelve puzzles, also of those in notebooks 13a to 13c:
 
 # %%
 game.best()

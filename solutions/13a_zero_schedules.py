@@ -51,15 +51,15 @@ from labs.lessons.nb13.programs import (
 # parts of equal size. If you hold parts of the optimizer state, `update(layer)` updates these parts of the weights.
 #
 # The first two are exchanges between all ranks, with the same rules as `all_reduce`: every rank must call the same ones
-# in the same order, the tensors in one call form one message, and with `wait=False` the call returns at once. A
+# in the same order, the tensors in one call are exchanged together, and with `wait=False` the call returns at once. A
 # reduce-scatter or an all-gather is K - 1 messages, half of an all-reduce.
 #
 # ## Puzzle 4: ZeRO-1, a sharded optimizer
 #
 # Adam keeps two numbers for each weight, on every rank. With ZeRO-1, each rank keeps only its part of this state: at
 # the start, rank r holds all weights, but only part r of `optimizer(layer)`. So rank r can update only part r of the
-# weights. Work on one of K parts takes 1/K of the time. At the end, every rank must hold all the updated weights. The
-# bar is for the bytes that a rank sends.
+# weights. An operation on one of K parts takes 1/K of its time. As in puzzle 1, there are as many micro-batches as
+# ranks. At the end, every rank must hold all the updated weights. The bar is for the bytes that a rank sends.
 
 # %%
 game.puzzle("13.4")
@@ -196,8 +196,8 @@ game.show("13.6", zero_3)
 game.show("13.6", zero_3, bandwidth=32.0)
 
 # %% [markdown]
-# These are your best schedules of the examples so far. A schedule that meets all bars always counts as better than one
-# that does not:
+# These are your best schedules so far, each on its example. A schedule that meets all bars always counts as better than
+# one that does not:
 
 # %%
 game.best()

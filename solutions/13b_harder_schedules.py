@@ -50,12 +50,12 @@ from labs.lessons.nb13.programs import (
 #
 # A message begins when one rank has called `send` *and* the other has called `receive` with the same tensor. A rank can
 # send one message and receive another at the same time; messages over the same link follow one another. With
-# `wait=False`, both calls return at once.
+# `wait=False`, both calls return at once, with what `wait` needs. Of a gradient, a copy is sent: it stays here, too.
 #
 # These tensors can be sent:
 #
-# - `gradient(layer)`, or some of its K parts, which are of equal size: `gradient(0, 2)` is part 2, and
-#   `gradient(0, 2, 3)` is parts 2 and 3
+# - `gradient(layer)`, or some of its K parts, which are of equal size: `gradient(0, 2)` is part 2, and `gradient(0, 1,
+#   3)` is parts 1 and 3
 # - `activation(layer, batch)`: what a layer hands to the next layer
 # - `error(layer, batch)`: the gradient of the loss with respect to this activation; in the backward pass, each layer
 #   computes it for the layer before
@@ -75,8 +75,7 @@ game.show("13.7", swap, ranks=2, batches=2)
 
 # %% [markdown]
 # This is a **deadlock**: each of the two ranks waits until the other one receives. The arrows show who waits for whom.
-# Real MPI programs with large messages hang in the same way. Start the message with `wait=False`, or let one rank
-# receive first:
+# Real MPI programs with large messages hang in the same way. Start the message with `wait=False`:
 
 
 # %%
@@ -182,20 +181,20 @@ game.show("13.8", by_halves)
 # ## Puzzle 9: tensor parallelism of layers in pairs
 #
 # Now the layers are too large for one rank. Of each layer, rank r holds only part r of the weights. All ranks work on
-# the same micro-batch, and L is even. Work on one of K parts takes 1/K of the time; a reduce-scatter or an all-gather
-# is K - 1 messages, half of an all-reduce. There are two ways to split a layer:
+# the same micro-batch, and L is even. So every rank computes each pass, but only its part of it: an operation on one of
+# K parts takes 1/K of its time. An all-gather is K - 1 messages, half of an all-reduce. There are two ways to split a
+# layer:
 #
 # | | needs | gives | the backward pass needs | and gives |
 # |---|---|---|---|---|
 # | `split="columns"` | the whole activation before | part r of its own activation | part r of its error | a share of the whole error before |
 # | `split="rows"` | part r of the activation before | a share of its whole activation | its whole error | part r of the error before |
 #
-# You name the way in both passes: `forward(layer, 0, split="columns")`, and later `backward(layer, 0, split="columns")`.
-# A *share* is one of the terms that add up to the result. Add up the shares before you use them:
+# You name the way in both passes: `forward(layer, 0, split="columns")`, and later `backward(layer, 0,
+# split="columns")`. A *share* is one of the terms that add up to the result. Add up the shares before you use them:
 # `all_reduce(activation(layer, 0))` or `all_reduce(error(layer, 0))`. To put parts together, call
 # `all_gather(activation(layer, 0))`. The activations of layers 0, 2, 4, ... are four times as wide as the others, as in
-# the feed-forward layers of a transformer. Two more words, `reduce_scatter` and `free`, may be used; notebook 13a
-# explains them.
+# the feed-forward layers of a transformer. (`reduce_scatter` and `free`, which notebook 13a explains, may be used.)
 
 # %%
 game.puzzle("13.9")
@@ -205,7 +204,7 @@ game.puzzle("13.9")
 # of them, also of the wide activations. Which way of splitting accepts a part as it is?</details>
 # <details><summary>Hint 2</summary>Split layers 0, 2, 4, ... by columns and layers 1, 3, 5, ... by rows. Where does a
 # share arise in the forward pass?</details> <details><summary>Hint 3</summary>In the backward pass, a share of an error
-# arises below each layer that is split by columns. Below layer 0, nobody needs it.</details>
+# arises before each layer that is split by columns. Before layer 0, nobody needs it.</details>
 
 
 # %% labs={"id": "13.9"}
@@ -236,7 +235,7 @@ game.show("13.9", tensor_parallel)
 # This is how Megatron-LM splits the layers of a transformer
 # ([M. Shoeybi and others, 2019](https://arxiv.org/abs/1909.08053)).
 #
-# These are your best schedules of the examples so far:
+# These are your best schedules so far, each on its example:
 
 # %%
 game.best()

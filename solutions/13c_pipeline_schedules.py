@@ -13,7 +13,7 @@
 #
 # **Paths:** only *everything* contains this notebook.
 #
-# This notebook is **optional**. Each of its three puzzles takes about 25 minutes. Each rank holds a single layer, and
+# This notebook is **optional**. Each of its three puzzles takes 20 to 25 minutes. Each rank holds a single layer, and
 # micro-batches pass from rank to rank. You write programs as in notebook 13; its first section explains how. At the
 # end, your pipelines run on real processes.
 
@@ -46,7 +46,7 @@ from labs.lessons.nb13.programs import (
 #
 # A message begins when one rank has called `send` *and* the other has called `receive` with the same tensor. A rank can
 # send one message and receive another at the same time; messages over the same link follow one another. With
-# `wait=False`, both calls return at once.
+# `wait=False`, both calls return at once, with what `wait` needs.
 #
 # These tensors are sent in a pipeline:
 #
@@ -60,10 +60,10 @@ from labs.lessons.nb13.programs import (
 # ## Puzzle 10: GPipe
 #
 # Rank r holds only layer r, so K equals L. Micro-batches pass through the ranks as on a production line. Send
-# `activation(rank, batch)` to the next rank and, in the backward pass, `error(rank - 1, batch)` to the previous one.
-# An activation or an error that you send leaves the rank; it does not keep a copy. The backward pass needs only the
-# activation that came in. In puzzles 10 to 12, each rank computes only its own layer, and each pass only once. In their
-# pictures, the number in a box is the micro-batch.
+# `activation(rank, batch)` to the next rank and, in the backward pass, `error(rank - 1, batch)` to the previous one. An
+# activation or an error that you send leaves the rank; it does not keep a copy. Of the two activations, the backward
+# pass needs only the one that came in. In puzzles 10 to 12, each rank computes only its own layer, and no pass twice.
+# In their pictures, the number in a box is the micro-batch.
 
 # %%
 game.puzzle("13.10")
@@ -120,7 +120,7 @@ game.puzzle("13.11")
 # <details><summary>Hint 1</summary>How many micro-batches can rank r begin before the first error comes back? For the
 # last rank, it is one.</details> <details><summary>Hint 2</summary>Write the forward part (receive or load, compute,
 # send) as a function inside the program. Call it K - rank times, and then once after each backward pass, as long as
-# there are micro-batches.</details> <details><summary>Hint 3</summary>If the message says "Deadlock", two neighbours
+# there are micro-batches.</details> <details><summary>Hint 3</summary>If the check says "Deadlock", two neighbours
 # are both sending: one an activation, the other an error. Start the messages with <code>wait=False</code>.</details>
 
 
@@ -170,8 +170,8 @@ game.show("13.11", one_forward_one_backward)
 # - `backward_inputs(layer, batch)` gives the error of the layer before, and frees nothing yet.
 # - `backward_weights(layer, batch)` comes later. It adds to the gradient, and frees the activation and the error.
 #
-# Fill the idle times of 1F1B with second halves. But the activation and the error stay in memory until then, and there
-# is a bar for the memory, too.
+# Fill the idle times of 1F1B with the second halves, `backward_weights`. But the activation and the error stay in
+# memory until then, and there is a bar for the memory, too.
 
 # %%
 game.puzzle("13.12")
@@ -227,8 +227,8 @@ game.show("13.12", zero_bubble)
 #
 # ## On real processes
 #
-# Do these programs compute the right thing outside the simulation? The next cell runs your pipelines on 2 and on 4
-# processes, with a small network and real numbers. It compares the updated weights with those of a single process.
+# Do these programs compute the right thing outside the simulation? The next cell runs your last two pipelines on 2 and
+# on 4 processes, with a small network and real numbers. It compares the updated weights with those of a single process.
 
 # %%
 for id, pipeline in (("13.11", one_forward_one_backward), ("13.12", zero_bubble)):
@@ -237,7 +237,7 @@ for id, pipeline in (("13.11", one_forward_one_backward), ("13.12", zero_bubble)
             real.run(id, pipeline, ranks)
 
 # %% [markdown]
-# These are your best schedules of the examples so far:
+# These are your best schedules so far, each on its example:
 
 # %%
 game.best()

@@ -157,9 +157,9 @@ check("14.3", cause)
 
 # %% [markdown]
 # On TensorFlow, Keras notices that the probabilities come from a softmax, goes back to the scores, and computes the
-# loss from them. On JAX, it takes the logarithm of the probabilities, which it first limits to the range from 1e-7 to 1
-# - 1e-7. A probability outside this range has no gradient, so the network learns nothing from its worst mistakes. (You
-# can read both in Keras's source code, in `sparse_categorical_crossentropy` of `backend/tensorflow/nn.py` and of
+# loss from them. On JAX, it takes the logarithm of the probabilities, which it first limits to the range from `1e-7` to
+# `1-1e-7`. A probability outside this range has no gradient, so the network learns nothing from its worst mistakes.
+# (You can read both in Keras's source code, in `sparse_categorical_crossentropy` of `backend/tensorflow/nn.py` and of
 # `backend/jax/nn.py`.) The exchange is not the cause, since JAX on one device agrees with JAX on two. When you move a
 # training run to another engine, first compare *one* device with *one* device.
 #

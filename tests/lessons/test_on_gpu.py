@@ -21,7 +21,7 @@ def test_four_images_take_as_long_as_one_and_many_take_longer():
     assert sorted(step) == [1, 4, 16, 64, 128, 256, 512]
     assert step[4] < 1.1 * step[1] and step[64] < 3 * step[16]
     assert all(1.8 < step[2 * size] / step[size] < 2 for size in (128, 256))
-    assert "about 128 images on does twice the batch take almost twice the time" in text("04")
+    assert "twice as large takes almost twice the time only from about 128 images on" in text("04")
 
 
 def test_the_ratio_of_the_networks_is_closer_to_the_activations_than_to_the_multiply_adds():
@@ -44,7 +44,7 @@ def test_a_fetch_costs_the_more_the_shorter_the_step():
     rows = on_gpu.fetching()
     ratios = [float(row["with / without"].split()[0]) for row in rows]
     assert min(ratios[:2]) > max(ratios[2:]) > 1
-    assert "the larger the share that a fetch adds" in text("10")
+    assert "A fetch lengthens a short step by a larger share than a long one" in text("10")
     assert all(row["with a fetch (ms)"] > row["step without a fetch (ms)"] for row in rows)
 
 

@@ -168,6 +168,8 @@ def test_the_map_shows_a_path_and_names_what_it_leaves_out(release, path):
     hours = round(sum(lesson.minutes for lesson in on if not lesson.optional) / 30) / 2
     text = (ROOT / "solutions/00_start_here.py").read_text(encoding="utf-8")
     assert f" {hours:g} hours" in alt and f'| `"{path}"` | {hours:g} hours |' in text
+    more = round(sum(lesson.minutes for lesson in on if lesson.optional) / 30) / 2
+    assert path != "everything" or f"optional notebooks: {more:g} hours more" in text
     letters = {item.id for lesson in on for item in lesson.task}
     assert path == "afternoon" or {f"T{number}" for number in range(1, 12)} <= letters
 

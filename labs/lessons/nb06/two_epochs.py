@@ -9,7 +9,7 @@ IMAGES = 48
 def played(script):
     """{"passes": [sample numbers in the order of an epoch, of two epochs]}, in the process of a try-out.
 
-    None of them with steps_per_epoch: then `fit` goes on where the epoch before has ended.
+    Empty if `fit` is given steps_per_epoch: it then continues where the epoch before ended.
     """
     import keras
 

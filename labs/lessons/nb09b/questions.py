@@ -249,8 +249,8 @@ IDLE = 4  # looks at each job that a search may take while a core is idle: it st
 class _Job:
     """Stands for a job: it runs until somebody has waited for it, or has looked at its state a few times.
 
-    By the clock of the log each lasts 1, and the second one 1.5: they end in the order in which they began, and whoever
-    waits for a whole group leaves a core idle.
+    By the log's clock, each job lasts 1, but the second 1.5. So they end in the order in which they began, and a search
+    that waits for a whole group leaves a core idle.
     """
 
     def __init__(self, log, rate):

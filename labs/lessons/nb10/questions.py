@@ -232,7 +232,7 @@ def _fixed_batch(function, epoch):
 
 
 def _read_otherwise(probe):
-    """Cases of a pipeline that never reads two files at the same time, or reads a file more than once per epoch."""
+    """Yields the cases in which a pipeline never reads two files at once, or reads a file more than once per epoch."""
     yield (
         probe.read_in_all >= 2 * FILES,
         f"One epoch reads {probe.read_in_all} files, but there are only {FILES}: reading each once is enough.",

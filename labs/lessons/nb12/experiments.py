@@ -108,8 +108,9 @@ def whole_step(found, seconds):
     a labs.results.run.Run. Of this measurement itself there is no residual: the parts are differences, and add up to
     its last kind of step in each round.
 
-    95 % t intervals over rounds; of the residual, which is whole minus sum and can be negative, Welch's. The two did
-    not take turns: what changed on the machine between them is in the residual, and not in its interval.
+    95 % t intervals over rounds; of the residual, which is whole minus sum and can be negative, Welch's. The two were
+    not measured in turns: a change of the machine between them shifts the residual, and its interval does not cover
+    that.
     Raises BreakdownError: a kind of steps is missing, or there are no seconds.
     """
     from scipy.stats import ttest_ind

@@ -247,7 +247,8 @@ def breakdown(results):
 def whole(compared, *kinds):
     """The sum of the parts beside a whole step, and the residual, with intervals.
 
-    compared: {name of a network: what `experiments.whole_step` says}; kinds: of the parts and of the whole steps.
+    compared: {name of a network: what `experiments.whole_step` says}; kinds: "measured" or "recorded", first of the
+    parts, then of the whole steps.
     """
     figure, (axis,) = new_figure(1, width=8.0, height=0.9 + 0.8 * len(compared))
     names, sentences = [], []

@@ -127,7 +127,7 @@ def _plain(ranks=4, layers=6, factor=1.0):
 
 
 def _best_plain(case):
-    """Each rank computes one micro-batch, and then all gradients go as one message, which is also the bound: without
+    """Each rank computes one micro-batch, and then all gradients go in one message. This is also the bound: without
     `wait=False` nothing overlaps, and there cannot be fewer than one message."""
     time = case.load + case.layers * (_layer(case) + case.update) + case.ring(case.layers * case.parameters, 2)
     return {"time": (time, time)}

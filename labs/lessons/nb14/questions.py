@@ -85,7 +85,7 @@ def bytes_held(weights, state):
 
 
 def _defined(path, name):
-    """The function of the script, after the cases of a script without it. Raises NotTried without JAX."""
+    """Yields the cases in which the script lacks this function; returns the function. Raises NotTried without JAX."""
     yield from scripts.no_script(path)
     text = Path(path).read_text(encoding="utf-8")
     try:
