@@ -61,7 +61,7 @@ predict("10.1", cores_waiting)
 seconds = 2 if quick else 6
 slow = None
 if devices.has("horovod"):
-#   job = limited.start("E", name="pausing", launcher="mpiexec", seconds=seconds).wait()
+    job = limited.start("E", name="pausing", launcher="mpiexec", seconds=seconds).wait()
     slow = watched.ranks(jobs.folder() / job.name) if job.state == "finished" else None
     print(job.explain())
 outcome("10.1", slow[0].mean("cores") if slow else None)
