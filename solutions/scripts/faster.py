@@ -34,6 +34,7 @@ train = tf.data.Dataset.from_tensor_slices(files).map(feeding.read, num_parallel
 train = train.map(lambda image, label: (feeding.small(image), label)).cache()
 train = train.shuffle(len(files), seed=args.seed).batch(args.batch_size, drop_remainder=True).prefetch(2)
 ### END SOLUTION
+train = feeding.as_written(train)  # TensorFlow adds nothing to it
 
 # 2. The network
 model = feeding.network()

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from legends import hidden
 
 from labs import recorded
-from labs.lessons.nb10 import by_hand, limited, pictures, recompute
+from labs.lessons.nb10 import by_hand, feeding, limited, pictures, recompute
 from labs.lessons.nb10 import watched as show_watched
 from labs.lessons.nb10b import pictures as pictures_10b
 from labs.results import intervals, record, watched
@@ -84,6 +85,16 @@ def test_the_legend_of_a_trace_names_phases_that_occur_only(traces):
     named = {text.get_text() for legend in figure.legends for text in legend.texts}
     occurs = {phase for phase, share in rank.shares().items() if share >= show_watched.SEEN}
     assert named == occurs and "exchange" not in named, "a single rank exchanges nothing"
+
+
+@pytest.mark.parametrize("name", ("slow", "faster"))
+def test_no_thread_tunes_the_pipelines_that_are_compared(name):
+    """The beginning of an epoch would wait for it, up to a second and at random: equal scripts differed by 2."""
+    pipeline = feeding.as_written(tf.data.Dataset.range(3).map(lambda x: x + 1, num_parallel_calls=tf.data.AUTOTUNE))
+    assert pipeline.options().autotune.enabled is False and [*pipeline.as_numpy_iterator()] == [1, 2, 3]
+    script = (ROOT / f"solutions/scripts/{name}.py").read_text(encoding="utf-8")
+    assert "\n### END SOLUTION\ntrain = feeding.as_written(train)" in script or name == "slow"
+    assert script.index("feeding.as_written(train)") < script.index("model.fit(train,")
 
 
 def test_recorded_ladder_is_faster_at_equal_accuracy():

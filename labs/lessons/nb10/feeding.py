@@ -60,8 +60,10 @@ def small(images):
 
 
 def as_written(pipeline):
-    """The same pipeline without TensorFlow's own additions: parallel calls of `map`, prefetching."""
+    """The same pipeline without TensorFlow's own additions: parallel calls of `map`, prefetching, and the thread that
+    tunes it, for which the beginning of the next epoch would wait (labs.compat.no_tuning_thread)."""
     options = tf.data.Options()
+    options.autotune.enabled = False
     options.experimental_optimization.apply_default_optimizations = False
     options.experimental_optimization.inject_prefetch = False
     return pipeline.with_options(options)
