@@ -29,6 +29,7 @@ files, validation = feeding.folder(dataset, args.images or 1024, args.runs)
 # 1. The input
 train = tf.data.Dataset.from_tensor_slices(files).shuffle(len(files), seed=args.seed).map(feeding.read)
 train = train.map(lambda image, label: (feeding.small(image), label)).batch(args.batch_size, drop_remainder=True)
+train = feeding.as_written(train)  # TensorFlow adds nothing to it
 
 # 2. The network
 model = feeding.network()
