@@ -295,3 +295,5 @@ def _unfair(fits, size, local_size, sharded):
         f"with --batch_size {LOCAL_BATCH_OF_RANKS * size} on {size} ranks, a rank takes {max(sizes)} samples per step"
     )
     yield sizes != {LOCAL_BATCH_OF_RANKS}, f"The shares are right, but {takes}. What is left for each rank?"
+    asked = f"{where}, `--epochs 2` asks `fit` for {several(fits[0]['epochs'], 'epoch')}"
+    yield fits[0]["epochs"] != 2, f"{asked}. Leave their number as it is: an epoch reads each sample once."

@@ -126,6 +126,7 @@ ANSWERS = {
             shard("numbers.batch(64).shard(hvd.size(), hvd.rank())"),
             shard("numbers.shard(size(), rank())"),
             shard("numbers[hvd.rank() :: hvd.size()]"),
+            script(("epochs=args.epochs,", "epochs=args.epochs * hvd.size(),")),
         ],
         secret=r"hvd\.(size|rank)\(\)",
     ),

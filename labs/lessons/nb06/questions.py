@@ -464,9 +464,6 @@ def repaired(path):
     order = [number for step in alone["fits"][0]["batches"] for number in step]
     yield order == sorted(order), "With 1 rank, the samples are read in the order 0, 1, 2, ...: nothing is shuffled."
     for by_rank in plays:
-        epochs = by_rank[0]["fits"][0]["epochs"]
-        asked = f"With --epochs 2 and {several(len(by_rank), 'rank')}, `fit` is asked for {epochs} epochs."
-        yield epochs != 2, f"{asked} Leave their number as it is: an epoch reads each sample once."
         rate, wanted = training_scripts.first_rate(by_rank[0]["fits"][0]), training_scripts.RATE * len(by_rank)
         was = f"With {several(len(by_rank), 'rank')} the learning rate was {wanted:.4g}, and now it is {rate:.4g}."
         yield not near(rate, wanted), f"{was} Leave the rate as it is: the repair is about which samples a rank reads."
