@@ -456,6 +456,8 @@ if answered("10.7", "10.8"):
     plots.show(pictures.waits(waits))
 
 # %% [markdown]
+# If the bars hardly differ, the start-up cost of `small` is low compared with its work on such large images.
+#
 # ## Optional: do not fetch inside the step
 #
 # Suppose that a callback reads the loss after each step, perhaps to print it. On a GPU, the program then has to wait

@@ -120,7 +120,8 @@ def _main(course, tasks):
     items = {item.id: item for lesson in course.lessons for item in _lettered(lesson)}
     for task in reversed([each for each in tasks if each.figures and "scaling" in items[each.id].evidence.figures]):
         if sentences := evidence.in_words(course, items[task.id], task):
-            return Main(task=task.id, sentences=sentences, figure=task.figures[0].name)
+            most = max(task.figures, key=lambda each: len(each.runs))
+            return Main(task=task.id, sentences=sentences, figure=most.name)
     return None
 
 

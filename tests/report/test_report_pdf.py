@@ -229,8 +229,13 @@ def test_the_first_page_says_the_main_result_with_its_interval_and_its_figure(ma
 
 def test_the_main_result_compares_two_networks_where_both_were_measured(tmp_path):
     runs = reported.study() | reported.study(network="ResNet152V2", name="ResNet152V2")
+    for name, run in reported.study(1, name="ResNet50_horovod").items():  # as of notebook 07: first by its name
+        runs[name] = reported.changed(run, configuration={"strategy": "horovod"})
     root = reported.keep(reported.course(tmp_path), runs, log=False)
-    main = report.gather_report(report.course.look(root))[0].main
+    made = report.gather_report(report.course.look(root))[0]
+    shown = next(each for task in made.tasks for each in task.figures if each.name == made.main.figure)
+    assert len(shown.runs) == 4, "its figure is the one of both networks"
+    main = made.main
     assert main.task == "T10"
     assert any(line.startswith("Efficiency of ResNet152V2 divided by that of ResNet50V2") for line in main.sentences)
 
