@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Does the larger network scale better or worse?
 #
-# **Time: 60 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 60 minutes, including 3 minutes of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `11_report`), *everything*; *an afternoon* leaves this notebook out.
 #
