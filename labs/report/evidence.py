@@ -3,13 +3,12 @@
 import re
 from contextlib import suppress
 from difflib import SequenceMatcher
-from itertools import groupby
 
 from labs import files
 from labs.course.release import digest
 from labs.errors import LabsError
 from labs.measure import breakdown
-from labs.printed import several
+from labs.printed import grouped, several
 from labs.report import content
 from labs.report.course import excerpt
 from labs.report.form import Cell, Figure, Lines, ReportScript, ReportTable
@@ -171,12 +170,12 @@ def _pairs(runs):
 
 
 def _comparable(rows):
-    """Rows in groups that may stand in one figure: of one strategy, kind and hardware; each run of it once."""
+    """Rows in groups that may stand in one figure: of one strategy, kind and hardware, each run once."""
 
     def of(row):
         return str((row["strategy"], row["kind"], row["hardware"], not row["study"]))
 
-    return [list(group) for _, group in groupby(sorted(filter(lambda row: row["workers"], rows), key=of), of)]
+    return [*grouped((of(row), row) for row in rows if row["workers"]).values()]
 
 
 def outcome(course, prediction):

@@ -235,6 +235,10 @@ def test_the_main_result_compares_two_networks_where_both_were_measured(tmp_path
     made = report.gather_report(report.course.look(root))[0]
     shown = next(each for task in made.tasks for each in task.figures if each.name == made.main.figure)
     assert len(shown.runs) == 4, "its figure is the one of both networks"
+    second = reported.study(2, network="ResNet152V2", name="ResNet152V2_horovod")
+    more = {name: reported.changed(run, configuration={"strategy": "horovod"}) for name, run in second.items()}
+    again = report.gather_report(report.course.look(reported.keep(root, more, log=False)))[0]
+    assert again.main.figure == made.main.figure, "of equal ones, the one that its first sentence is about"
     main = made.main
     assert main.task == "T10"
     assert any(line.startswith("Efficiency of ResNet152V2 divided by that of ResNet50V2") for line in main.sentences)
