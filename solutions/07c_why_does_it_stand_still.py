@@ -151,7 +151,8 @@ def look(name, **options):
     job = following.start(f"scripts/{name}.py", name, **options)
     following.follow(job)
     letter = following.letter(job)
-    print(job.explain(), *([job.out.read_text()] if job.state == "finished" else []), sep="\n")
+    text = job.out.read_text().replace("<stdout>:", " ") if job.state == "finished" else ""
+    print(job.explain(), *([text] if text else []), sep="\n")
     job.stop()
     return letter
 

@@ -128,7 +128,7 @@ def test_the_model_error_is_that_of_rows_it_does_not_hit():
     assert published.choose(exact).model_error < 1e-3
     off = [replace(row, efficiency=row.efficiency * 0.8 ** (-1) ** i) for i, row in enumerate(rows)]
     assert published.choose(off).model_error > 2 * chosen.model_error
-    with pytest.raises(CostError, match="give 3 rows or more, of 2 sources or more"):
+    with pytest.raises(CostError, match="give 3 or more, of 2 sources or more"):
         published.choose(rows[:3])
 
 
