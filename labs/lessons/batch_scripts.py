@@ -36,7 +36,7 @@ def judge(path, trains, nodes=()):
     done, untried = subject.tried, subject.untried
     if done.error and not any(one.line_number <= (done.line_number or 0) for one in errors):
         yield True, f"{_tried(done, subject.trainings, trains, site)}{_assigned(subject.text, done)}{_TRIED}"
-    more = f" ({len(errors) - 1} more mistake{'s' * (len(errors) > 2)} after this one.)" if len(errors) > 1 else ""
+    more = f" ({several(len(errors) - 1, 'more mistake')} after this one.)" if len(errors) > 1 else ""
     how = f" (The script was read, and not tried out: {untried}.)" if untried else " (The script was read, not run.)"
     for first in errors:  # its fix is for `labs slurm check`
         yield True, f"Line {first.line_number}: {first.problem} {first.why}{more}{how}"
