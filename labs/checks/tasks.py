@@ -14,7 +14,9 @@
     points = 1
     why = "..."             # shown when the answer is right
 
-A "choice" has besides `right`, a letter, and `[task.wrong]`: for each other letter, why it is wrong. An "answer" is
+A "choice" has besides `right`, a letter, and `[task.wrong]`: for each other letter, why it is wrong. `proof` names what
+shows that the right one is true: a test (`tests/keys/test_NAME.py::test_WHAT`), a line with `assert` or `check(` of the
+solution's source, or `none: ` and the reason. An "answer" is
 written in a text cell; `holds` lists what a good one holds, a point for each. A "prediction" is kept and not judged. It
 says what it may be:
 
@@ -108,6 +110,7 @@ class Choice(Check, frozen=True):
 
     kind: Literal["choice"]
     right: str = Field(min_length=1)
+    proof: str = Field("", max_length=200)
     wrong: dict[str, str] = Field(min_length=1)
 
 

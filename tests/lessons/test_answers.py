@@ -113,6 +113,20 @@ def test_every_check_has_a_judge_and_two_wrong_answers_or_more(name):
     )
 
 
+@each_lesson
+def test_every_choice_names_what_shows_that_its_answer_is_right(name):
+    lesson = tasks.lessons()[name]
+    source = (ROOT / "solutions" / f"{lesson.notebook}.py").read_text().splitlines()
+    for item in lesson.task:
+        if not isinstance(item, tasks.Choice) or re.match(r"none: \w+ \w+ \w+", item.proof):
+            continue
+        file, _, test = item.proof.partition("::")
+        if test:
+            assert f"\ndef {test}(" in (ROOT / file).read_text(), f"{item.id}: {item.proof} is no test"
+        else:
+            assert item.proof in source and re.search(r"\bassert |check\(", item.proof), f"{item.id}: {item.proof!r}"
+
+
 def test_every_judge_has_its_check():
     for name in NAMES:
         importlib.import_module(f"labs.lessons.{name}.questions")
