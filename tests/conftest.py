@@ -209,6 +209,15 @@ def checkout(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def needs_sandbox():
+    """Skip on a machine that forbids user namespaces, but not in CI."""
+    from labs import sandbox
+
+    if reason := sandbox.sandbox_missing():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no sandbox here: {reason}")
+
+
+@pytest.fixture(scope="session")
 def needs_horovod():
     """Skip where Horovod is not installed, but not in CI, which must have it."""
     if importlib.util.find_spec("horovod") is None:

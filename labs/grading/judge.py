@@ -341,7 +341,7 @@ def _batch(submission, id, name):
 
 def _of_judge(state, how, text):
     """A CheckResult of what the kit's judge says: what was not tried out, or too noisy, is not what was not done."""
-    left = state == "open" and text.startswith((judging.NOT_TRIED, judging.TOO_NOISY))
+    left = text.startswith((judging.NOT_TRIED, judging.ONLY_READ, judging.TOO_NOISY))
     return CheckResult(state, "person" if left else how, text)
 
 
