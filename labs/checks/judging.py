@@ -47,8 +47,8 @@ class NotTried(NotDone):
 
 
 class OnlyRead(NotDone):
-    """Raised by a judge for an answer that is right as far as it can be read on this machine; the text says what was not
-    looked at."""
+    """Raised by a judge for an answer that is right as far as it can be read here; the text says what was not looked
+    at."""
 
 
 class TooNoisy(NotDone):

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from labs import blanks, checks, sandbox
+from labs import blanks, checks
 from labs.author import regions
 from labs.checks import judging, scripts, tasks
 from labs.grading import judge as grader

@@ -1,7 +1,5 @@
 """A batch script tried out by bash in the sandbox: what it started, with which words, at which line; how it failed."""
 
-import os
-
 import pytest
 
 from labs import sandbox
