@@ -11,7 +11,7 @@ from labs import files
 from labs.checks import tasks
 from labs.cli import main
 from labs.errors import UseError
-from labs.grading import marks, overview, points, results, rubric, sheet
+from labs.grading import check, marks, overview, points, results, rubric, sheet
 from labs.grading.finding import Finding
 from labs.report.archive import zipped
 
@@ -200,8 +200,10 @@ def test_marks_that_cannot_be_read_are_not_written_over(out, text):
 
 
 def test_the_first_rubric_is_what_the_tasks_say(tmp_path):
-    rules = rubric.load(tmp_path, ["05_resnet50_scaling", "05b_script_for_a_cluster"])
+    rubric.add(tmp_path, ["05_resnet50_scaling", "05b_script_for_a_cluster"])
+    rules = rubric.load(tmp_path)
     assert rules.checks["T6"] == 6 and [item.id for item in rules.answer[0].items][:2] == ["T5.1", "T5.2"]
+    rubric.add(tmp_path / "all", check.counting(tmp_path / "all"))
     assert set(rubric.load(tmp_path / "all").checks) > set(rules.checks)
 
 
@@ -209,9 +211,11 @@ def test_an_optional_lesson_counts_only_where_it_is_named(tmp_path):
     optional = {lesson.notebook: lesson for lesson in tasks.lessons().values() if lesson.optional}
     assert "12_where_a_step_goes" in optional
     ids = {item.id for lesson in optional.values() for item in lesson.task}
+    rubric.add(tmp_path / "all", check.counting(tmp_path / "all"))
     every = rubric.load(tmp_path / "all")
     assert not ids & {*every.checks, *(each.id for each in every.answer)}
-    named = rubric.load(tmp_path / "named", ["05_resnet50_scaling", "12_where_a_step_goes"])
+    rubric.add(tmp_path / "named", ["05_resnet50_scaling", "12_where_a_step_goes"])
+    named = rubric.load(tmp_path / "named")
     assert named.checks["12.2"] == 2 and named.checks["T6"] == 6
 
 

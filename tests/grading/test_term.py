@@ -166,6 +166,7 @@ def test_the_courses_own_code_tries_nothing_out():
 
 
 def test_the_first_rubric_gives_the_larger_part_to_work_that_can_be_seen(tmp_path):
+    rubric.add(tmp_path / "whole", check.counting(tmp_path / "whole"))
     whole = rubric.load(tmp_path / "whole")
     written = sum(item.points for each in whole.answer for item in each.items)
     choices = sum(points for id, points in whole.checks.items() if tasks.task(id).kind == "choice")
