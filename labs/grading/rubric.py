@@ -121,31 +121,62 @@ def add(out, notebooks):
         else:
             text = _head({folder: each for folder, each in every.items() if each.notebook in notebooks})
             rules = Rubric(notebooks=[], checks={})
-        there = {*rules.checks, *(each.id for each in rules.answer)}
-        held = rules.notebooks
+        there, held = {*rules.checks, *(each.id for each in rules.answer)}, rules.notebooks
         if held is None:
             held = [_number(each) for each in every.values() if any(item.id in there for item in each.task)]
+            text = f"notebooks = {json.dumps(held)}\n{text}"
         new = [each for each in every.values() if each.notebook in notebooks and _number(each) not in held]
         if new:
             items = [item for each in new for item in each.task if item.id not in there]
-            checks = {item.id: item.points for item in items if isinstance(item, tasks.Check)}
-            answers = [_marked(item) for item in items if item.kind == "answer"]
-            wanted = {"notebooks": [*held, *map(_number, new)], "checks": rules.checks | checks}
-            wanted["answer"] = [*rules.answer, *answers]
-            text = _with(text, wanted["notebooks"], checks, answers)
-            made = None
+            more = Rubric(
+                notebooks=[_number(each) for each in new],
+                checks={item.id: item.points for item in items if isinstance(item, tasks.Check)},
+                answer=[_marked(item) for item in items if item.kind == "answer"],
+            )
+            both = {"notebooks": more.notebooks + held, "checks": rules.checks | more.checks}
+            both, made = rules.model_copy(update=both | {"answer": rules.answer + more.answer}), None
+            text = _with(text, more)
             with suppress(ValueError):
                 made = Rubric.model_validate(tomllib.loads(text))
-            if made != rules.model_copy(update=wanted):
+            if made != both:
                 names = ", ".join(each.notebook for each in new)
-                form = "notebooks = [...], [checks] and [[answer]] as `labs grade check` writes them"
-                raise UseError(f"{path} takes nothing more, so {names} would not count: it needs {form}.")
+                form = "Write its notebooks = [], [checks] and [[answer]] as at first"
+                raise UseError(f"{path} takes nothing more, so {names} would not count. {form}. Nothing was changed.")
             files.write(path, text)
     return [each.notebook for each in new]
 
 
 def _number(lesson):
     return lesson.notebook.partition("_")[0]
+
+
+def _marked(item):
+    """A written answer of the course, with the points that it has at first."""
+    held = enumerate(item.holds, 1)
+    return MarkedAnswer(
+        id=item.id, items=[Criterion(id=f"{item.id}.{n}", points=WRITTEN, text=said) for n, said in held]
+    )
+
+
+def _with(text, more):
+    """The text of a rubric with what a Rubric holds besides, and all else as it is."""
+    numbers = ", ".join(map(json.dumps, more.notebooks))
+    first = re.compile(r"^(notebooks\s*=\s*\[)(?=\s*(\])?)", re.MULTILINE)
+    text = first.sub(lambda at: at[1] + numbers + ("" if at[2] else ", "), text, count=1)
+    lines, at = text.split("\n"), 0
+    for place, line in enumerate(lines, 1):
+        if re.match(r"\s*\[\s*checks\s*\]", line) or (at and re.match(r"\s*[^\s#\[]", line)):
+            at = place  # behind what stands in [checks]
+        elif at and re.match(r"\s*\[", line):
+            break
+    lines[at:at] = [f"{json.dumps(id)} = {points:g}" for id, points in more.checks.items() if at]
+    for each in more.answer:
+        lines += ["[[answer]]", f'id = "{each.id}"', "items = ["]
+        for item in each.items:
+            said = json.dumps(item.text, ensure_ascii=False)
+            lines.append(f'  {{ id = "{item.id}", points = {item.points:g}, text = {said} }},')
+        lines += ["]", ""]
+    return "\n".join(lines)
 
 
 def add_comment(out, item, text):
@@ -176,34 +207,6 @@ def _head(lessons):
     lines += ["# Whose checks and answers were put in; what you delete of them stays deleted.", "notebooks = []"]
     lines += ["", "[checks]", "", "[findings]", "# copy = 5", "", "[comments]", '# "T5.1a" = "..."']
     return "\n".join(lines) + "\n"
-
-
-def _marked(item):
-    """A written answer of the course, with the points that it has at first."""
-    held = enumerate(item.holds, 1)
-    return MarkedAnswer(
-        id=item.id, items=[Criterion(id=f"{item.id}.{n}", points=WRITTEN, text=said) for n, said in held]
-    )
-
-
-def _with(text, notebooks, checks, answers):
-    """The text of a rubric with the numbers of all its notebooks, and with more checks and answers."""
-    named, at = f"notebooks = {json.dumps(notebooks)}", None
-    text, found = re.subn(r"^notebooks\s*=\s*\[[^\]]*\]", named, text, count=1, flags=re.MULTILINE)
-    lines = (text if found else f"{named}\n{text}").split("\n")
-    for place, line in enumerate(lines, 1):
-        if re.match(r"\s*\[\s*checks\s*\]", line) or (at and re.match(r"\s*[^\s#\[]", line)):
-            at = place  # behind what stands in [checks]
-        elif at and re.match(r"\s*\[", line):
-            break
-    lines[at:at] = [f"{json.dumps(id)} = {points}" for id, points in checks.items() if at]
-    for each in answers:
-        lines += ["[[answer]]", f'id = "{each.id}"', "items = ["]
-        for item in each.items:
-            said = json.dumps(item.text, ensure_ascii=False)
-            lines.append(f'  {{ id = "{item.id}", points = {item.points:g}, text = {said} }},')
-        lines += ["]", ""]
-    return "\n".join(lines)
 
 
 def _shares(lessons):
