@@ -293,7 +293,7 @@ class Desk:
             if content is None:
                 return "No report: this submission holds no report.pdf."
             if not content.startswith(b"%PDF-"):
-                return "No report: what this submission holds as report.pdf is no PDF."
+                return "No report: what this submission holds as report.pdf is not a PDF."
             files.write(path := self.out / f"reports/{number}.pdf", content)
         except LabsError as problem:
             return _text(problem)

@@ -315,9 +315,9 @@ HANDED_IN = {
     "missing": ({"report.json": b"{}"}, MISSING),
     "a page": (
         {"report.pdf": b"<html>%PDF-<script>"},
-        "No report: what this submission holds as report.pdf is no PDF.",
+        "No report: what this submission holds as report.pdf is not a PDF.",
     ),
-    "empty": ({"report.pdf": b""}, "No report: what this submission holds as report.pdf is no PDF."),
+    "empty": ({"report.pdf": b""}, "No report: what this submission holds as report.pdf is not a PDF."),
     "too large": ({"report.pdf": PDF + bytes(incoming.MOST_READ)}, MISSING),
     "out of it": (
         {"../report.pdf": PDF, "../../reports/001.pdf": PDF, "reports/002.pdf": PDF, "/report.pdf": PDF},
