@@ -88,6 +88,11 @@ class Rubric(BaseModel, extra="forbid"):
         return sum(self.checks.values()) + sum(item.points for each in self.answer for item in each.items)
 
     @property
+    def questions(self):
+        """The ids of all checks and written answers."""
+        return {*self.checks, *(each.id for each in self.answer)}
+
+    @property
     def items(self):
         """{id: (id of the answer, Criterion)}."""
         return {item.id: (each.id, item) for each in self.answer for item in each.items}
@@ -119,26 +124,20 @@ def add(out, notebooks):
         if rules := _read(path):
             text = files.read(path).decode()
         else:
-            text = _head({folder: each for folder, each in every.items() if each.notebook in notebooks})
             rules = Rubric(notebooks=[], checks={})
-        there, held = {*rules.checks, *(each.id for each in rules.answer)}, rules.notebooks
+            text = _head({folder: each for folder, each in every.items() if each.notebook in notebooks})
+        there, held = rules.questions, rules.notebooks
         if held is None:
             held = [_number(each) for each in every.values() if any(item.id in there for item in each.task)]
             text = f"notebooks = {json.dumps(held)}\n{text}"
         new = [each for each in every.values() if each.notebook in notebooks and _number(each) not in held]
+        items = [item for each in new for item in each.task if item.kind != "prediction" and item.id not in there]
         if new:
-            items = [item for each in new for item in each.task if item.id not in there]
-            more = Rubric(
-                notebooks=[_number(each) for each in new],
-                checks={item.id: item.points for item in items if isinstance(item, tasks.Check)},
-                answer=[_marked(item) for item in items if item.kind == "answer"],
-            )
-            both = {"notebooks": more.notebooks + held, "checks": rules.checks | more.checks}
-            both, made = rules.model_copy(update=both | {"answer": rules.answer + more.answer}), None
-            text = _with(text, more)
+            numbers, made = [_number(each) for each in new], None
+            text = _with(text, numbers, items)
             with suppress(ValueError):
                 made = Rubric.model_validate(tomllib.loads(text))
-            if made != both:
+            if not made or made.notebooks != numbers + held or made.questions != there.union(item.id for item in items):
                 names = ", ".join(each.notebook for each in new)
                 form = "Write its notebooks = [], [checks] and [[answer]] as at first"
                 raise UseError(f"{path} takes nothing more, so {names} would not count. {form}. Nothing was changed.")
@@ -150,31 +149,22 @@ def _number(lesson):
     return lesson.notebook.partition("_")[0]
 
 
-def _marked(item):
-    """A written answer of the course, with the points that it has at first."""
-    held = enumerate(item.holds, 1)
-    return MarkedAnswer(
-        id=item.id, items=[Criterion(id=f"{item.id}.{n}", points=WRITTEN, text=said) for n, said in held]
-    )
-
-
-def _with(text, more):
-    """The text of a rubric with what a Rubric holds besides, and all else as it is."""
-    numbers = ", ".join(map(json.dumps, more.notebooks))
-    first = re.compile(r"^(notebooks\s*=\s*\[)(?=\s*(\])?)", re.MULTILINE)
-    text = first.sub(lambda at: at[1] + numbers + ("" if at[2] else ", "), text, count=1)
+def _with(text, numbers, items):
+    """The text of a rubric with more numbers of notebooks and items of the course in it, and all else as it is."""
+    first, more = re.compile(r"^(notebooks\s*=\s*\[)(?=\s*(\])?)", re.MULTILINE), ", ".join(map(json.dumps, numbers))
+    text = first.sub(lambda found: found[1] + more + ("" if found[2] else ", "), text, count=1)
     lines, at = text.split("\n"), 0
     for place, line in enumerate(lines, 1):
         if re.match(r"\s*\[\s*checks\s*\]", line) or (at and re.match(r"\s*[^\s#\[]", line)):
             at = place  # behind what stands in [checks]
         elif at and re.match(r"\s*\[", line):
             break
-    lines[at:at] = [f"{json.dumps(id)} = {points:g}" for id, points in more.checks.items() if at]
-    for each in more.answer:
-        lines += ["[[answer]]", f'id = "{each.id}"', "items = ["]
-        for item in each.items:
-            said = json.dumps(item.text, ensure_ascii=False)
-            lines.append(f'  {{ id = "{item.id}", points = {item.points:g}, text = {said} }},')
+    lines[at:at] = [f"{json.dumps(item.id)} = {item.points}" for item in items if at and item.kind != "answer"]
+    for item in (item for item in items if item.kind == "answer"):
+        lines += ["[[answer]]", f"id = {json.dumps(item.id)}", "items = ["]
+        for number, held in enumerate(item.holds, 1):
+            said = json.dumps(held, ensure_ascii=False)
+            lines.append(f'  {{ id = "{item.id}.{number}", points = {WRITTEN}, text = {said} }},')
         lines += ["]", ""]
     return "\n".join(lines)
 
