@@ -66,9 +66,9 @@ class MarkedAnswer(BaseModel, extra="forbid"):
 
 
 class Rubric(BaseModel, extra="forbid"):
-    """A rubric as the file holds it. `most` are the points that can be had; notebooks: None in an older kit's file."""
+    """A rubric as the file holds it. `most` are the points that can be had."""
 
-    notebooks: list[str] | None = None
+    notebooks: list[str] = []
     checks: dict[str, Points]
     answer: list[MarkedAnswer] = []
     comments: dict[str, str] = {}
@@ -124,12 +124,9 @@ def add(out, notebooks):
         if rules := _read(path):
             text = files.read(path).decode()
         else:
-            rules = Rubric(notebooks=[], checks={})
+            rules = Rubric(checks={})
             text = _head({folder: each for folder, each in every.items() if each.notebook in notebooks})
         there, held = rules.questions, rules.notebooks
-        if held is None:
-            held = [_number(each) for each in every.values() if any(item.id in there for item in each.task)]
-            text = f"notebooks = {json.dumps(held)}\n{text}"
         new = [each for each in every.values() if each.notebook in notebooks and _number(each) not in held]
         items = [item for each in new for item in each.task if item.kind != "prediction" and item.id not in there]
         if new:

@@ -16,6 +16,7 @@ from labs.grading.finding import Finding
 from labs.report.archive import zipped
 
 RUBRIC = """
+notebooks = ["05"]
 [checks]
 "05.6" = 2
 "05.7" = 1
@@ -194,12 +195,12 @@ def test_a_new_comment_leaves_a_rubric_that_can_be_read(out, head):
 FIVE, SIX = "05_resnet50_scaling", "06_horovod_sharding"
 ONLY_WRITTEN = 'notebooks = ["05"] # mine\n[checks]\n# no check counts\n' + RUBRIC.partition("[comments]\n")[2]
 FORMS = {
-    "an older kit's": RUBRIC,
+    "as at first": RUBRIC,
     "without a last line's end": RUBRIC.rstrip(),
     "of Windows": RUBRIC.replace("\n", "\r\n"),
     "checks last": RUBRIC.partition("[findings]")[0] + "# the end",
     "no check": ONLY_WRITTEN.replace('"T5.1a"', '#"T5.1a"'),
-    "in lines": "notebooks = [\n  '05', # ours\n]\n" + RUBRIC,
+    "in lines": RUBRIC.replace('["05"]', "[\n  '05', # ours\n]"),
 }
 
 
