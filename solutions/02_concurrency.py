@@ -95,8 +95,8 @@ widgets.explore(pictures.minibatches, batch=[4, 8, 16, 32, 64, 128, 256, 512], r
 # %% [markdown]
 # You make the batch 16 times as large and keep the learning rate. What do you get?
 #
-# - **a**: a gradient that is 16 times as precise
-# - **b**: a gradient that is 4 times as precise, and 1/16 as many updates in an epoch
+# - **a**: a gradient with 1/16 of the error
+# - **b**: a gradient with 1/4 of the error, and 1/16 as many updates in an epoch
 # - **c**: the exact gradient, so that the loss falls at every step
 # - **d**: the same loss after each epoch, because the same samples are read
 
@@ -107,9 +107,9 @@ larger_batch = "b"
 check("02.3", larger_batch)
 
 # %% [markdown]
-# Once a batch is large enough to keep the device busy, a larger one is a bad bargain for *one* worker: it takes 16
-# times as much work to get a gradient that is only 4 times as precise. But if you have many workers, they can share
-# this work and do it at the same time.
+# Once a batch is large enough to keep the device busy, a larger one is a bad bargain for *one* worker: 16 times as much
+# work makes the error of the gradient only 4 times smaller. But if you have many workers, they can share this work and
+# do it at the same time.
 #
 # ## Many workers, one gradient
 #

@@ -84,8 +84,8 @@ tables.show(shown)
 #
 # `maxbatch.search` runs real training steps with 1, 2, 4, 8, ... images until memory runs out. It runs in a separate
 # process, so this notebook survives whatever happens there. On a GPU, the limit is the GPU's memory. Without a GPU,
-# the process gets a fixed memory budget once the weights and gradients are in place, so that TensorFlow itself runs
-# out of memory.
+# the process takes one step with one image, and from then on it may use only a fixed budget of additional memory, so
+# that TensorFlow itself runs out of memory.
 
 # %%
 print(f"budget for a step: {plan.memory / 2**30:.3g} GiB" if plan.memory else "budget: the memory of the GPU")
@@ -109,9 +109,10 @@ fits, fails = result["largest"], result["fails"]
 outcome("04.3", fits, (fits, fails) if fails else None)
 
 # %% [markdown]
-# The limit lies between the largest size that fits and the next size that was tried; both are shown in brackets. A
-# memory budget does not include the weights and gradients, so if your search used a budget, subtract them from the
-# bars. Even then, the bars are only an estimate, because they count the output of every layer.
+# The limit lies between the largest size that fits and the next size that was tried; both are shown in brackets. The
+# search trains without momentum, so leave the optimizer out when you compare the limit with the bars. If there was no
+# GPU, compare only the activations with the budget: memory that the first step left in use does not count. Even then,
+# the bars are only an estimate, because they count the output of every layer.
 #
 # At first, the number of images per second rises with the batch size; then it hardly changes. Larger batches keep the
 # device busy, but once it *is* busy, they only cost more memory. (There is only one step per size, so these speeds
@@ -294,8 +295,8 @@ check("04.8", answer)
 # `OOM when allocating tensor with shape[...]` in the search's .err file; the first number in this shape is the batch
 # size that failed. The activations set the limit. Weights, gradients and optimizer state do not depend on the batch
 # size, and the tensor that could not be allocated is an activation or its gradient, of shape batch x height x width x
-# channels. Momentum would add one more number per weight; that would lower the limit only a little. My prediction in
-# 04.3 was 256; the outcome is shown below the search, with the next size that was tried.
+# channels. The optimizer in the picture has momentum, which the search leaves out. My prediction in 04.3 was 256; the
+# outcome is shown below the search, with the next size that was tried.
 # ### END SOLUTION
 
 # %% [markdown]

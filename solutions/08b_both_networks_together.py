@@ -25,7 +25,7 @@ from labs.lessons import on_gpu
 from labs.lessons.nb08 import experiments
 from labs.lessons.nb08b import logs
 from labs.models import counts as facts
-from labs.results import collect, verdict
+from labs.results import collect, metrics, verdict
 from labs.results.run import load_record
 from labs.show import plots, tables
 
@@ -240,12 +240,11 @@ outcome("08.2", "equal" if found.answer != "yes" else large if found.ratio > 1 e
 
 # %%
 if answered("08.16", "08.17") and found.interval:
-    times = [
-        list(run.rounds.values()) or run.steady_times()[0]
-        for name in (small, large)
-        for run in sorted(runs, key=lambda run: run.workers)
-        if run.model == name and run.workers <= 2
-    ]
+    times = []
+    for name in (small, large):
+        of_1, of_2 = (next(run for run in runs if (run.model, run.workers) == (name, n)) for n in (1, 2))
+        counted, _ = metrics.calm(of_2, of_1)  # without rounds in which other programs ran
+        times += [[run.rounds[n] for n in counted] for run in (of_1, of_2)]
     centre, error = contrast(*times)
     print(f"your ratio: {exp(centre):.3f}, standard error of its logarithm {error:.3f}")
     print("your answer:", answer(*found.interval, 0.05))

@@ -33,7 +33,7 @@ from labs.show import plots, tables
 # > 1. We trained ResNet50V2 in float32 on images of 32x32 pixels, using MirroredStrategy and SGD.
 # > 2. According to the log, an epoch takes 9 s on 1 worker and 3 s on 4 workers, so the speedup is 3.00.
 # > 3. We trained once with each number of workers, since the program and its seed are always the same.
-# > 4. A worker is one GPU. The images per second are the total over all workers.
+# > 4. A worker is one replica of the network. The images per second are the total over all workers.
 # > 5. On 4 GPUs, an epoch runs 75 times as fast as on the laptop's processor: a speedup of 75.
 # > 6. All other speedups are relative to the usual baseline.
 # > 7. On 2 workers the batch was 64 per worker, and on 4 workers it was 64 in total. One curve shows both.

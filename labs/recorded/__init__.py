@@ -38,7 +38,7 @@ def horovod_timeline() -> Path:
 
 
 def imagenet() -> list[dict[str, Any]]:
-    """Published trainings of ResNet-50 on ImageNet, the slowest first: a dict {who, year, software, hardware, devices
+    """Published trainings of ResNet-50 on ImageNet, slowest first: a dict {who, year, software, hardware, devices
     (None: not told), batch (text), minutes, top1 (per cent)} for each."""
     with open(HERE / "imagenet.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

@@ -237,10 +237,10 @@ def calm(run: Run, baseline: Run) -> tuple[list[int], str | None]:
     """(the rounds of `in_turns` that count, a note or None).
 
     What is left out is chosen by what other programs took of the cores, never by the times; where fewer than LEAST
-    rounds would be left, all count.
+    rounds would be left, all count. For a run's own times, the run is its baseline.
     """
-    rounds = in_turns(run, baseline)
-    return counted({n: max(run.others.get(n, 0), baseline.others.get(n, 0)) for n in rounds}, "the speedup")
+    rounds, what = in_turns(run, baseline), "the time" if run is baseline else "the speedup"
+    return counted({n: max(run.others.get(n, 0), baseline.others.get(n, 0)) for n in rounds}, what)
 
 
 def counted(others: dict[int, float | None], what: str) -> tuple[list[int], str | None]:
@@ -340,8 +340,9 @@ class Row(TypedDict):
     """One run in numbers, ready for JSON: None for what is not known or not finite; times in seconds.
 
     The configuration (labs.results.record) and what else the file says of the run (labs.results.run); `repeats` counts
-    those with a steady epoch. Beside a quantity stand its interval [low, high], None without one, and `_rounded`, what
-    the rounding of a log's times leaves open. loss and accuracy have a value for each epoch; scaling: see `scaling`.
+    those with a steady epoch, `rounds` those of `calm`, which times and speedup are computed from. Beside a quantity
+    stand its interval [low, high], None without one, and `_rounded`, what the rounding of a log's times leaves open.
+    loss and accuracy have a value for each epoch; scaling: see `scaling`.
     """
 
     source: str
@@ -407,17 +408,26 @@ def summarise(runs: Iterable[Run]) -> list[Row]:
     return [_row(run, baselines) for run in runs]
 
 
+def _only(run, rounds):
+    """The run with its warm-up and these rounds."""
+    return replace(run, repeats=[[e for e in repeat if e.round is None or e.round in rounds] for repeat in run.repeats])
+
+
 _OWN = ("kind", "name", "steps", "images", "hardware", "oversubscribed", "started", "failure", "truncated")
 
 
 def _row(run: Run, pool: Baselines) -> Row:
-    seconds, rate, kind = epoch_seconds(run), throughput(run), None
-    notes = [*run.notes, *seconds.notes, *rate.notes]
+    base, kind = run, None
     try:
         gain = speedup(run, pool)
-        kind = scaling(run, find_baseline(run, pool)) if run.workers != 1 else None
+        base = find_baseline(run, pool)
+        kind = scaling(run, base) if run.workers != 1 else None
     except MetricsError as error:
         gain = Estimate(None, None, (f"no speedup: {error}",) if run.workers != 1 else ())
+    rounds, busy = calm(run, base)
+    used = _only(run, rounds) if rounds else run
+    seconds, rate = epoch_seconds(used), throughput(used)
+    notes = [*run.notes, *seconds.notes, *rate.notes, *([busy] if busy and base is run else [])]
     row = {
         "source": run.source,
         "run": run.index,
@@ -425,7 +435,7 @@ def _row(run: Run, pool: Baselines) -> Row:
         **{key: getattr(run, key) for key in _OWN},
         "images_per_epoch": epoch_images(run)[0],
         "repeats": len(run.steady),
-        "rounds": len(run.rounds) or None,
+        "rounds": len(used.rounds) or None,
         "study": run.study,
         "epoch_seconds_resolution": _times(run)[1] if seconds.value is not None else None,
         "images_per_second_per_worker": rate.value / run.workers if rate.value and run.workers else None,

@@ -36,7 +36,7 @@ _WRITERS = count(1)
 WORDS = """the a of in is and one each both all worker core gradient step epoch batch image network memory ring server
 bandwidth speedup efficiency waits sends adds takes grows falls slower faster larger because while so but where twice
 half less more time rounds noise interval loss accuracy measured predicted baseline""".split()
-SECOND_HALF = ("_T6", "_05_10", "_05_11", "_05_12", "_05_6", "_05_7", "_05_13", "_05_14", "_05_16")
+SECOND_HALF = ("_T6", "_05_10", "_05_11", "_05_12", "_05_6", "_05_7", "_05_13", "_05_16")
 
 
 @cache

@@ -326,6 +326,18 @@ def test_rounds_in_which_other_programs_took_the_cores_are_left_out():
     assert metrics.in_turns(two, one) == [1, 2, 3, 4, 5]
 
 
+def test_a_row_counts_the_rounds_that_its_times_and_its_speedup_are_computed_from():
+    one = with_others(turns(1, [4.0, 4.1, 4.0, 9.0, 4.0]), [0.0, 0.1, 0.02, 0.5, 0.0])
+    two = with_others(turns(2, [2.0, 2.1, 2.0, 2.0, 4.0]), [0.01, 0.0, 0.05, None, 0.4])
+    rows = metrics.summarise([one, two])
+    assert [(row["rounds"], row["epoch_seconds"]) for row in rows] == [
+        (4, pytest.approx(4.025)),
+        (3, pytest.approx(6.1 / 3)),
+    ]
+    assert ["in 1 of 5 rounds, which are left out" in " ".join(row["notes"]) for row in rows] == [True, False]
+    assert "in 2 of 5 rounds, which are left out" in " ".join(rows[1]["notes"])
+
+
 def test_where_too_few_quiet_rounds_are_left_all_count_and_a_note_says_so():
     one = with_others(turns(1, [4.0, 4.1, 4.0]), [0.0, 0.3, 0.0])
     two = with_others(turns(2, [2.0, 2.1, 4.0]), [0.0, 0.0, 0.0])

@@ -247,9 +247,10 @@ def test_a_shared_machine_is_told():
 def test_the_ratio_is_the_one_that_the_notebook_teaches():
     runs = [load_record(file) for file in recorded.laptop_two_networks()]
     rounds = {(run.model, run.workers): run.rounds for run in runs}
+    runs[0].repeats[0][3].others = 0.5  # in round 3 of ResNet152V2, other programs took half of the cores
     d = {
-        name: [math.log(rounds[name, 1][n] / rounds[name, 2][n]) for n in rounds[name, 1]]
-        for name in ("ResNet50V2", "ResNet152V2")
+        name: [math.log(rounds[name, 1][n] / rounds[name, 2][n]) for n in rounds[name, 1] if (name, n) != left]
+        for name, left in (("ResNet50V2", None), ("ResNet152V2", ("ResNet152V2", 3)))
     }
     means = {name: sum(values) / len(values) for name, values in d.items()}
     found = verdict.compare(runs, "ResNet152V2", "ResNet50V2")
