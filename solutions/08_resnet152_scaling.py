@@ -122,8 +122,8 @@ if answered("08.4"):
 #
 # - **a**: its gradient takes up more bytes, no matter how much the workers compute during the exchange
 # - **b**: it has three times as many layers, so the workers wait for each other three times as often in each step
-# - **c**: it leaves less memory for images, so its largest batch is smaller; and its gradient consists of three times
-#   as many tensors
+# - **c**: it leaves less memory for images, so its largest batch is smaller, and it exchanges more often for the same
+#   number of images
 # - **d**: it needs more epochs, and each additional epoch means one more exchange
 
 # %% labs={"id": "08.5"}
