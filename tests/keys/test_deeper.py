@@ -104,6 +104,7 @@ def test_without_fusion_the_latency_of_its_messages_puts_resnet152v2_behind():
     assert max(64 // pictures.fits(name) for name in pictures.NAMES) == 0  # the batch fits
 
 
+@pytest.mark.slow
 def test_after_a_softmax_keras_gives_a_confident_mistake_a_gradient_on_tensorflow_and_none_on_jax(on_jax):
     """14.3: on a single device."""
     import keras
@@ -115,12 +116,13 @@ def test_after_a_softmax_keras_gives_a_confident_mistake_a_gradient_on_tensorflo
     def gradient():
         with tf.GradientTape() as tape:
             tape.watch(scores)
-            value = keras.losses.sparse_categorical_crossentropy([0], keras.ops.softmax(scores))
+            value = keras.losses.sparse_categorical_crossentropy(tf.constant([0]), keras.ops.softmax(scores))
         return tape.gradient(value, scores)
 
     assert abs(gradient().numpy()).max() == pytest.approx(1.0) and on_jax["gradient"] == 0.0
 
 
+@pytest.mark.slow
 def test_on_two_devices_of_jax_a_batch_normalisation_takes_the_whole_batch(on_jax):
     """14.4: 32 zeros on one device and 32 twos on the other have a mean of 1 and a variance of 1."""
     assert on_jax["devices"] == 2 and on_jax["taken"] == pytest.approx([1.0, 1.0])
