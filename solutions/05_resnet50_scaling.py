@@ -204,8 +204,8 @@ if answered("05.8"):
 # interval 0.989 to 1.021.)
 #
 # Now look at the rounds themselves. On the left are the epoch times, which drift with the speed of your machine. On the
-# right is the speedup within each round. A round in which other programs took over 20 % of the cores is left out,
-# as long as three others remain; the table above counts only the rounds that are left.
+# right is the speedup within each round. A round in which other programs took over 20 % of the cores does not
+# count, as long as three others remain; the table above says in its column "rounds" how many count.
 
 # %%
 one, two = (load_record(file.with_suffix(".json")) for file in files[:2])
