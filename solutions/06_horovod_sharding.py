@@ -190,12 +190,12 @@ if answered("06.8"):
 # ## Fair in every epoch
 #
 # There are two remedies. Either all workers `shard` one common order, or they `shard` first and then shuffle their own
-# shares. Implement one of them in the function `fair`. Each epoch must have a new order, no sample may be in two shares,
-# and no sample may be left out. Every rank calls your function with its own rank number. Before that, it has called
-# `keras.utils.set_random_seed(rank)`: as in this course's scripts, each rank has a *global* seed of its own.
+# shares. Implement one of them in the function `fair`. Each epoch must have a new order, no sample may be in two
+# shares, and no sample may be left out. Every rank calls your function with its own rank number. Before that, it has
+# called `keras.utils.set_random_seed(rank)`: as in this course's scripts, each rank has a *global* seed of its own.
 #
-# The order that `shuffle(n, seed=7)` draws depends on both seeds, on 7 and on the global one. It is a new order each time
-# you iterate over the data set.
+# The order that `shuffle(n, seed=7)` draws depends on both seeds, on 7 and on the global one. It is a new order each
+# time you iterate over the data set.
 #
 # `shuffle(buffer)` fills a **buffer** with the first `buffer` elements. It draws one of them at random and puts the next
 # element in its place. So an element can come out at most `buffer - 1` places earlier than it went in, but it may come
@@ -232,8 +232,8 @@ if answered("06.11"):
 # seeds may be its own.
 #
 # The kit's `data.order(dataset, global_batch, seed=...)` implements the first remedy: it returns a `tf.data.Dataset` of
-# the sample numbers, reshuffled in each epoch and cut to whole global batches. The order depends only on this seed and on
-# the number of the epoch, so it is the same on every rank, whatever the global seeds are. You shard it yourself.
+# the sample numbers, reshuffled in each epoch and cut to whole global batches. The order depends only on this seed and
+# on the number of the epoch, so it is the same on every rank, whatever the global seeds are. You shard it yourself.
 #
 # ## One extra step
 #
@@ -490,8 +490,8 @@ if repaired:
 # run* shorter is the question of notebook 04.
 #
 # Inside a running job, `labs.ranks.check_shards(mine, n)` compares the sample numbers of all ranks. If a sample would
-# be read twice or not at all, it names the first five of these samples, says how many more there are, and stops the job.
-# The script in notebook 07 calls it before training.
+# be read twice or not at all, it names the first five of these samples, says how many more there are, and stops the
+# job. The script in notebook 07 calls it before training.
 #
 # ## S1
 #

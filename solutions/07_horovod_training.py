@@ -401,8 +401,9 @@ networks = 4
 check("07.15", networks)
 
 # %% [markdown]
-# If rank 0 then saved its network, you would have one that has seen only a quarter of the data, but report the speedup of
-# all 4 ranks. So `labs.hvd` checks the optimizer before the first step. Here is the same run with the callbacks of step 5:
+# If rank 0 then saved its network, you would have one that has seen only a quarter of the data, but report the speedup
+# of all 4 ranks. So `labs.hvd` checks the optimizer before the first step. Here is the same run with the callbacks of
+# step 5:
 
 # %%
 if devices.has("horovod"):
@@ -575,11 +576,12 @@ if devices.has("horovod"):
 # shows `Rank 0 of 2 on core ..` and `Rank 1 of 2 on core ..`, and then a single log, written by rank 0. The record of
 # the run on 2 ranks is the evidence that the ranks trained one network: it has weights.identical = true, and the same
 # SHA-256 for all ranks, although the ranks drew different weights at the start. The broadcast made the weights equal,
-# the averaged gradients kept them equal, and MetricAverageCallback averaged the moving statistics of batch normalisation.
-# Without any one of the three, the same comparison gives false. (`labs.hvd` refuses unequal weights at the start and an
-# optimizer that is not wrapped.) The table above gives each speedup with its interval. Horovod and MirroredStrategy were measured in two
-# studies, so I compare only their speedups, and do not claim that they differ. The timeline shows the gradients of a
-# step, 94 MB, fused into fewer messages. An all-reduce starts when the slower rank has announced its gradients; until
+# the averaged gradients kept them equal, and MetricAverageCallback averaged the moving statistics of batch
+# normalisation. Without any one of the three, the same comparison gives false. (`labs.hvd` refuses unequal weights at
+# the start and an optimizer that is not wrapped.) The table above gives each speedup with its interval. Horovod and
+# MirroredStrategy were measured in two studies, so I compare only their speedups, and do not claim that they differ.
+# The timeline shows the gradients of a step, 94 MB, fused into fewer messages. An all-reduce starts when the slower
+# rank has announced its gradients; until
 # then, the faster rank waits. When one rank paused for 50 ms in each step, the other waited for about as long, as the
 # last table in that section shows.
 # ### END SOLUTION

@@ -71,8 +71,8 @@ if real:
 # %% [markdown]
 # `line 46 > 39 > 32` says: line 46 has called a function, in which line 39 has called another one, and in that one,
 # line 32 has called the collective. The share of a core is the average over the two seconds of this inspection, and
-# includes the inspection itself. Over MPI, it does not tell you who waits: Horovod's ranks meet every millisecond, whatever
-# the script does, and whichever comes first keeps a core busy until the other one comes.
+# includes the inspection itself. Over MPI, it does not tell you who waits: Horovod's ranks meet every millisecond,
+# whatever the script does, and whichever comes first keeps a core busy until the other one comes.
 #
 # The stack of each rank ends in a collective, but the two collectives are different. One rank is in a collective that
 # the *script* lets no other rank call. Which rank is it, at which line of `fit`, and in which collective? Give the
@@ -182,10 +182,10 @@ if several:
 check("07.38", "scripts/own_share.py")
 
 # %% [markdown]
-# This job hangs because the ranks wait in different collectives. Had they averaged their slopes, rank 1's one number would
-# have met rank 0's gradient of two: Horovod stops that with `Mismatched ALLREDUCE tensor shapes`. Had they averaged the
-# whole line, which also has two numbers, rank 0's gradient would have been averaged with rank 1's line. We tried it: the
-# job printed wrong slopes for two epochs, and the error came only in the third, when rank 1 had ended.
+# This job hangs because the ranks wait in different collectives. Had they averaged their slopes, rank 1's one number
+# would have met rank 0's gradient of two: Horovod stops that with `Mismatched ALLREDUCE tensor shapes`. Had they
+# averaged the whole line, which also has two numbers, rank 0's gradient would have been averaged with rank 1's line. We
+# tried it: the job printed wrong slopes for two epochs, and the error came only in the third, when rank 1 had ended.
 
 # %%
 if several:
@@ -366,16 +366,16 @@ check("07.37", rank, line, collective)
 # %% [markdown]
 # ## Optional: before the first line
 #
-# Some failures happen before the first line of your script. On one of our machines, `horovodrun` was given a host name that
-# nobody knows, and ended after 6 seconds with this message:
+# Some failures happen before the first line of your script. On one of our machines, `horovodrun` was given a host name
+# that nobody knows, and ended after 6 seconds with this message:
 #
 # ```
 # ssh not successful for host nowhere.invalid:
 # ssh: Could not resolve hostname nowhere.invalid: Name or service not known
 # ```
 #
-# In a SLURM job, let `srun` start the ranks: it knows the nodes. If a message ends with `Address already in use`, another
-# program has the port, perhaps an earlier job of yours that is still running.
+# In a SLURM job, let `srun` start the ranks: it knows the nodes. If a message ends with `Address already in use`,
+# another program has the port, perhaps an earlier job of yours that is still running.
 
 # %% [markdown]
 # ## Optional: other tools
