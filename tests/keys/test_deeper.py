@@ -101,7 +101,7 @@ def test_without_fusion_the_latency_of_its_messages_puts_resnet152v2_behind():
         strict=True,
     )
     assert tensors[1] / tensors[0] > seconds[1] / seconds[0]
-    assert max(64 // pictures.fits(name) for name in pictures.NAMES) == 0  # the batch fits
+    assert all(pictures.fits(name) >= 64 for name in pictures.NAMES)  # the batch fits, with fusion as without
 
 
 @pytest.mark.slow

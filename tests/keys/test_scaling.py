@@ -38,7 +38,7 @@ def test_an_epoch_that_keras_calls_12_s_took_11_5_to_12_5_s_however_many_do(monk
 
 
 def test_a_second_rank_saves_the_smallest_network_less_than_the_exchange_adds():
-    """09.4: by what the executed notebook measured, with the fewest bytes of all networks to exchange."""
+    """09.4: by the parts of a step on 2 ranks that the executed notebook measured. The largest network saves more."""
     text = (ROOT / "solutions/09_why_scaling_fails.ipynb").read_text()
 
     def parts(filters):
@@ -46,8 +46,8 @@ def test_a_second_rank_saves_the_smallest_network_less_than_the_exchange_adds():
         said = ", ".join(rf"{name} (-?\d+)%[^,]*" for name in names)
         return map(int, re.search(rf"{filters} filters on 2 ranks over MPI: {said}", text).groups())
 
-    _, saved, shared, exchanged = parts(2)  # halving the images saves what the other half takes
-    assert saved < 25 and saved < exchanged
+    _, saved, shared, exchanged = parts(2)  # half of the images takes as long as the other half, which is saved
+    assert saved < shared + exchanged
     _, saved, shared, exchanged = parts(64)
     assert saved > shared + exchanged
 
