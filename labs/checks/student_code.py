@@ -15,9 +15,7 @@ import traceback
 from labs.files import installed
 
 SECONDS = 10  # for one call of a student's function
-BURST = (
-    2e-4  # seconds from one attempt to stop code that swallows exceptions to the next: one finds it outside its `try`
-)
+BURST = 2e-4  # seconds until code that swallows exceptions is stopped again: once outside its `try`
 
 
 class Endless(BaseException):
