@@ -183,10 +183,10 @@ browser-test: setup ## Run the tests that move the widgets in a real browser, an
 test: setup ## Run every test, then the solution notebooks on the small preset; make test ROOM=costs, ROOM=nb05: of one room, lesson
 	@$(call run-tests,test,600)
 
-test-more: setup ## What is too dear for `make test`: it says what and why
+test-more: setup ## What is too dear for `make test`, or needs SLURM, a browser or JAX: it says what and why
 	@$(ACTIVATE)
-	export MORE=1 FACTS=live WARM=1 NOTEBOOKS_PRESET=test
-	python -m pytest tests/browser/test_web_pages.py tests/browser/test_widgets.py tests/cluster/test_turns_in_slurm.py tests/grading/test_made_class.py tests/hvd tests/jobs tests/keys tests/lessons tests/measure tests/models tests/notebooks tests/test_fuzz.py tests/test_setup.py tests/test_warm.py $(wildcard $(WHOLE:%=solutions/%_*.ipynb)) $(call NBVAL,test,600) $(PARALLEL) $(ARGS)
+	export MORE=1 WARM=1 NOTEBOOKS_PRESET=test
+	python -m pytest tests/browser tests/cluster tests/grading/test_made_class.py tests/hvd tests/jobs tests/keys tests/lessons tests/measure tests/models tests/notebooks tests/test_fuzz.py tests/test_setup.py tests/test_warm.py $(wildcard $(WHOLE:%=solutions/%_*.ipynb)) $(call NBVAL,test,600) $(PARALLEL) $(ARGS)
 # Notebooks with the course's two networks, which have a part of their blocks in `make test` (tests/warm), and the one
 # that has parts on JAX.
 WHOLE := 05 08 14
@@ -201,6 +201,7 @@ facts: setup ## Record again what scripts do when they are tried out; needed whe
 
 test-full: setup ## Every test, with the real installation, and the notebooks on the preset that a student measures with
 	@rm -f build/installed
+	export FACTS=live
 	$(call run-tests,laptop,1800)
 
 # Both ends of what the course runs on: the TensorFlow of sites' older containers with the Keras of its time, and the newest.

@@ -81,7 +81,7 @@ SLOW |= {
 # What `make test` leaves to `make test-more`, and why; a test of its own has the marker `more` with its reason.
 MORE = {
     "jax": "what needs JAX, which `make jax` installs",
-    "live": "scripts are tried out whose facts are recorded (facts.py), and the facts compared: 215 times",
+    "machine": "what needs SLURM or a browser: `make test` skips it where they are missing",
     "fuzz": "files and command lines that nobody would write: 400 of each kind, of which `make test` draws 100",
     "warm": "the server of WARM=1 forks programs that do what cold ones do",
     "whole": "notebooks 05 and 08 with all blocks of their networks, of which `make test` has a few",
@@ -101,8 +101,12 @@ def more(item):
         return MORE["fuzz"] if os.environ.get("MORE") else None
     if item.path.suffix == ".ipynb":
         return MORE["whole"] if os.environ.get("MORE") else None
-    live = {"recorded_facts", "tried_out"} & {*getattr(item, "fixturenames", ())}
-    return MORE["live"] if live and os.environ.get("MORE") else None
+    if not os.environ.get("MORE"):
+        return None
+    about = getattr(item, "callspec", None)
+    if about and about.params.get("name") == "nb14":
+        return MORE["jax"]
+    return MORE["machine"] if {"cluster", "browser"} & {*item.path.relative_to(ROOT).parts} else None
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -3,13 +3,14 @@
 facts.json holds, for each script with its command lines, the facts that the try-out gave, and for all of them one hash
 of the code that made them. Where that is another one now, nothing recorded counts: everything is tried out, and
 test_facts.py says so. FACTS=record writes the file (`make facts`); FACTS=live tries everything out and compares
-(`make test-more`). Tests with the marker `live` are always tried out.
+(`make test-full`).
 """
 
 import hashlib
 import json
 import math
 import re
+import tomllib
 from pathlib import Path
 
 from tree import ROOT
@@ -29,13 +30,15 @@ MADE_BY = (
     "labs/devices.py",
     "labs/compat.py",
     "labs/blanks.py",
-    "uv.lock",
 )
+COMPUTING = ("horovod", "keras", "mpich", "numpy", "tensorflow-cpu")  # packages of uv.lock
 
 
 def made_by():
-    """Hash of the code that makes facts."""
-    digest = hashlib.sha256()
+    """Hash of the code that makes facts, and of the versions that it computes with."""
+    locked = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
+    versions = [f"{each['name']} {each.get('version')}" for each in locked if each["name"] in COMPUTING]
+    digest = hashlib.sha256("\n".join(versions).encode())
     for name in MADE_BY:
         place = ROOT / name
         for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:

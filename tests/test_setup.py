@@ -200,11 +200,7 @@ def test_ci_begins_as_a_newcomer_and_then_installs_what_is_missing_for_the_rest(
     assert done.returncode == 0, done.stderr
     calls = done.stdout.splitlines()
     assert re.fullmatch(r"make test; CI=;  \S+/home", calls[0]), "as a newcomer, first"
-    assert [call.partition(";")[0] for call in calls[-3:]] == [
-        "make cluster-test",
-        "make browser-test",
-        "make test-more",
-    ]
+    assert calls[-1].startswith("make test-more; ")
     assert all("; CI=true; " in call and call.endswith(" a home") for call in calls[1:])
     assert any(call.startswith("uv sync") and "browser" in call for call in calls)
     installed = [call.partition(";")[0].split() for call in calls if call.startswith("apt-get install")]
