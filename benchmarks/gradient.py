@@ -4,7 +4,7 @@
 
 A round starts the ranks over one launcher, then over the other, in an order that changes. Rank 0 times
 `horovod.tensorflow.grouped_allreduce` of 174 tensors `--repeats` times, after one that does not count: wall time, and
-its own processor time meanwhile, all threads together. A rank that waits over MPI computes all the time, so that is no
+its own processor time meanwhile, all threads together. Waiting over MPI takes processor time, too, so that is no
 time that the network would have free. Medians of a launch; their mean over the rounds with Student's t interval.
 """
 

@@ -46,14 +46,18 @@ def command(words):
 @command("doctor")
 def _doctor(args):
     """What is here, what mode follows, what to fix."""
-    from labs import course, doctor
-    from labs.slurm import sites
+    from labs import doctor
 
-    if args.bundle is not None:
-        path = course.write_question(args.bundle or None)
-        print(f"Wrote {path}. Names of people and machines and paths are replaced; read it before you send it.")
-        return 0
-    rows = doctor.look() + doctor.settings(sites.names())
+    rows = doctor.look()
+    if not doctor.broken():
+        from labs import course
+        from labs.slurm import sites
+
+        if args.bundle is not None:
+            path = course.write_question(args.bundle or None)
+            print(f"Wrote {path}. Names of people and machines and paths are replaced; read it before you send it.")
+            return 0
+        rows += doctor.settings(sites.names())
     print(as_json(rows) if args.json else doctor.text(rows))
     return 1 if any(row["fix"] for row in rows) else 0
 

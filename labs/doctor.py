@@ -1,27 +1,35 @@
-"""What is here, what follows from it, and how to fix what is missing: `labs doctor`."""
+"""What is here, what follows from it, and how to fix what is missing: `labs doctor`.
+
+A package that cannot be imported must not keep it from saying so: the course's own packages are imported in functions.
+"""
 
 import importlib.util
 import os
 import shutil
+import sysconfig
 from collections.abc import Iterable
+from pathlib import Path
 
-from labs import devices, presets
-from labs.data import DataError, cifar10
+PACKAGES = ("numpy", "scipy", "sklearn", "matplotlib", "pydantic", os.environ["KERAS_BACKEND"], "keras")
+_ALONE = "unset PYTHONPATH; export PYTHONNOUSERSITE=1"  # the environment's own packages, and no others
 
 
 def look() -> list[dict[str, str | None]]:
-    """Look at this machine: a list of rows {what, found, means, fix}; `fix` is None where all is well."""
-    rows = []
+    """Look at this machine: a list of rows {what, found, means, fix}; `fix` is None where all is well.
+
+    Where packages come from is looked at before any of them is imported.
+    """
+    rows, damaged = outside(), broken()
+    if damaged:
+        return [*rows, damaged]
+    from labs import devices
+    from labs.data import DataError, cifar10
 
     def row(what, found, means, fix=None):
         rows.append({"what": what, "found": found, "means": means, "fix": fix})
 
     count, free, have = devices.cores(), devices.memory(), devices.versions()
-    try:
-        found = devices.gpus()
-    except ImportError as problem:
-        row("TensorFlow", "missing", "no training can run", f"run `make lab` again ({problem})")
-        return rows
+    found = devices.gpus()
     row("TensorFlow", f"{have['tensorflow'] or 'not installed'}, Keras {have['keras']}", "trainings run")
     workers = f"GPU; at most {len(found)}" if found else f"CPU core; up to {count} workers without sharing cores"
     row("GPUs", f"{len(found)}" if found else "none", f"a worker is a {workers}")
@@ -61,11 +69,39 @@ def look() -> list[dict[str, str | None]]:
     return rows
 
 
+def outside() -> list[dict[str, str | None]]:
+    """Rows, as of `look`, of packages that come from another folder in place of the environment's own."""
+    own, found = Path(sysconfig.get_path("purelib")).resolve(), {}
+    for name in PACKAGES:
+        spec = importlib.util.find_spec(name)
+        place = Path(spec.origin).resolve().parents[1] if spec and spec.origin else own
+        if place != own and (own / name).is_dir():
+            found.setdefault(str(place), []).append(name)
+    means = "taken in place of the packages that the course was tested with"
+    row = {"what": "packages", "means": means, "fix": f"type `{_ALONE}` and start again"}
+    return [row | {"found": f"{', '.join(names)} from {folder}"} for folder, names in found.items()]
+
+
+def broken() -> dict[str, str | None] | None:
+    """The row, as of `look`, of the first package that cannot be imported, or None."""
+    for name in PACKAGES:
+        try:
+            importlib.import_module(name)
+        except Exception as problem:  # what a broken package raises is its own
+            reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+            fix = f"type `{_ALONE}`, then run `make lab` again"
+            found = f"cannot be imported ({reason})"
+            return {"what": name, "found": found, "means": "no training can run", "fix": fix}
+    return None
+
+
 def settings(sites: Iterable[str]) -> list[dict[str, str | None]]:
     """Rows, as of `look`, of the environment variables of the kit that are set and name nothing.
 
     sites: the names of those that there are.
     """
+    from labs import presets
+
     found = []
     for name, words in (("LABS_SITE", sites), ("LABS_PRESET", list(presets.PRESETS))):
         if (value := os.environ.get(name, "")) not in ("", *words):

@@ -189,10 +189,13 @@ if answered("06.8"):
 #
 # ## Fair in every epoch
 #
-# There are two remedies. Either all workers shuffle with a common seed before they `shard`, or they `shard` first and
-# then shuffle their own shares. Implement one of them in the function `fair`. Each epoch must have a new order, no
-# sample may be in two shares, and no sample may be left out. Every rank calls your function with its own rank number.
-# Choose a fixed seed: `shuffle` still draws a new order each time you iterate over the data set.
+# There are two remedies. Either all workers `shard` one common order, or they `shard` first and then shuffle their own
+# shares. Implement one of them in the function `fair`. Each epoch must have a new order, no sample may be in two
+# shares, and no sample may be left out. Every rank calls your function with its own rank number. Before that, it has
+# called `keras.utils.set_random_seed(rank)`: as in this course's scripts, each rank has a *global* seed of its own.
+#
+# The order that `shuffle(n, seed=7)` draws depends on both seeds, on 7 and on the global one. It is a new order each
+# time you iterate over the data set.
 #
 # `shuffle(buffer)` fills a **buffer** with the first `buffer` elements. It draws one of them at random and puts the next
 # element in its place. So an element can come out at most `buffer - 1` places earlier than it went in, but it may come
@@ -210,7 +213,7 @@ for buffer in (1, 4, 20):
 def fair(n, rank, size):
     """tf.data.Dataset of the sample numbers (0 to n-1) that this rank reads; each iteration over it is one epoch."""
     ### BEGIN SOLUTION
-    return tf.data.Dataset.range(n).shuffle(n, seed=1).shard(size, rank)
+    return tf.data.Dataset.range(n).shard(size, rank).shuffle(n)
     ### END SOLUTION
 
 
@@ -224,14 +227,13 @@ if answered("06.11"):
         print(f"epoch {epoch}: {sharding.sentence(found, n)}")
 
 # %% [markdown]
-# The two remedies differ a little. With a common seed, a sample may go to a different worker in each epoch. With
-# `shard` first, each worker keeps the same share for the whole training run. It needs to store only this share, and it
-# may shuffle with its own seed.
+# The two remedies differ a little. With a common order, a sample may go to a different worker in each epoch. With
+# `shard` first, each worker keeps the same share for the whole training run. It needs to store only this share, and its
+# seeds may be its own.
 #
 # The kit's `data.order(dataset, global_batch, seed=...)` implements the first remedy: it returns a `tf.data.Dataset` of
-# the sample numbers, reshuffled in each epoch, in the same order on every rank, and cut to whole global batches. (With
-# `shuffle(seed=...)`, the order also depends on TensorFlow's global seed, which may differ between ranks.) You shard
-# them yourself.
+# the sample numbers, reshuffled in each epoch and cut to whole global batches. The order depends only on this seed and
+# on the number of the epoch, so it is the same on every rank, whatever the global seeds are. You shard it yourself.
 #
 # ## One extra step
 #
@@ -309,8 +311,10 @@ check("06.13", what_decides)
 # ```
 #
 # The second is **join**: a rank that has no more batches calls `hvd.join()`. Until all ranks have done so, it
-# contributes zeros to every average. So on 2 ranks, the last update is (g + 0) / 2, half of one gradient. In a test with
-# Horovod 0.28.1 and `join` after each of two epochs, the second epoch hung.
+# contributes zeros to every average. So on 2 ranks, the last update is (g + 0) / 2, half of one gradient. With Horovod
+# 0.28.1 and `join` after each of two epochs, rank 0's second `join` did not wait for rank 1, in 11 runs of 11. Rank 1's
+# last step then ended with `Horovod has been shut down` where rank 0 had finished, and hung where rank 0 went on to
+# average the loss.
 #
 # This course uses equal steps: it shortens the shuffled list of samples to a whole number of *global* batches before
 # it shards the list. Write `steps_of`: it returns the number of steps that each worker then takes in an epoch, and the
@@ -486,8 +490,8 @@ if repaired:
 # run* shorter is the question of notebook 04.
 #
 # Inside a running job, `labs.ranks.check_shards(mine, n)` compares the sample numbers of all ranks. If a sample would
-# be read twice or not at all, it lists the numbers of all such samples and stops the job. The script in notebook 07
-# calls it before training.
+# be read twice or not at all, it names the first five of these samples, says how many more there are, and stops the
+# job. The script in notebook 07 calls it before training.
 #
 # ## S1
 #
@@ -502,10 +506,11 @@ if repaired:
 # %% [markdown] labs={"id": "S1", "kind": "answer"}
 # ### S1: your answer
 # ### BEGIN SOLUTION
-# I shuffle the sample numbers in each epoch with a seed that all ranks share, cut the order to whole global batches,
-# give rank r every K-th number from position r onwards, and batch with the local batch, which is the global batch / K.
-# So every number that is not cut off is in exactly one share; with different seeds *before* the shard, 2 ranks would
-# leave a quarter of all samples unread in every epoch. Because of the cut, all ranks take the same number of steps;
+# In each epoch I shuffle the sample numbers into one order that all ranks share: it depends on a common seed and the
+# epoch, and not on a rank's global seed, as `shuffle(seed=...)` does. I cut the order to whole global batches, give rank
+# r every K-th number from position r onwards, and batch with the local batch, which is the global batch / K. So every
+# number that is not cut off is in exactly one share; with a different order on each rank *before* the shard, 2 ranks
+# would leave a quarter of all samples unread in every epoch. Because of the cut, all ranks take the same number of steps;
 # without it, an extra step would find no partner, be averaged with a step of another epoch, or wait for ever. The cut
 # leaves out less than one global batch, and in each epoch the samples left out are different ones. To check the shards,
 # I collect the sample numbers of all ranks for an epoch: no number may appear twice, only those that were cut off may
@@ -517,7 +522,7 @@ if repaired:
 # %% [markdown]
 # ## Summary
 #
-# - Shuffle with a common seed, cut, shard and batch; or shard first, then shuffle.
+# - Shuffle into an order that all ranks share, cut, shard and batch; or shard first, then shuffle.
 # - Count the sample numbers that are read, not read, or read twice. A falling loss proves nothing.
 # - All ranks must take the same number of steps. An extra step ends in an error, in a wrong average that nobody
 #   notices, or in waiting.

@@ -83,7 +83,7 @@ if devices.has("horovod"):
     outcome("07.1", job.out.read_text().count("I am rank") if n == 4 else None, how="counted")
 
 # %% [markdown]
-# Every process prints one line, and the order varies. The launcher puts the rank number before each line, as in `[1]`.
+# Every process prints one line, and the order varies. In this notebook, each line begins with its rank, as in `[1]`.
 # The processes share nothing: each has its own memory, its own data and its own network.
 #
 # On several machines (**nodes**), the launcher starts one process for each GPU of each node, K in total:
@@ -137,7 +137,7 @@ if answered("07.2", "07.3"):
 # | 2, 3, 6 | `hvd.rank`, `hvd.size`, `hvd.local_rank`, `hvd.local_size` | functions that return the four numbers |
 # | 4 | `hvd.DistributedOptimizer` | takes a Keras optimizer, and returns one that averages the gradients over all ranks before it uses them |
 # | 5 | `hvd.callbacks.BroadcastGlobalVariablesCallback` | takes a rank number, and copies the weights of that rank to all ranks before the first step |
-# | 5 | `hvd.callbacks.MetricAverageCallback` | takes no argument, and averages the metrics over all ranks at the end of each epoch |
+# | 5 | `hvd.callbacks.MetricAverageCallback` | takes no argument; at the end of each epoch, it averages the metrics over all ranks, and the moving means and variances of batch normalisation |
 #
 # **1. Start.** Horovod must be started before anything asks it for a rank.
 
@@ -251,7 +251,9 @@ if not own:
     on_two = files[1]
 
 # %% [markdown]
-# You can also start the run on 2 ranks in a terminal, in this folder, with one of these two commands:
+# You can also train on 2 ranks in a terminal, in this folder, with one of the two commands below. They use the script's
+# own defaults, all 1797 digits and 5 epochs; the options of your run are in its record, under `command`. `horovodrun`
+# puts `[1]<stdout>:` before each line of rank 1. `mpiexec` puts nothing there, unless you add `-prepend-rank`.
 #
 # ```
 # uv run horovodrun --gloo -np 2 -H localhost:2 python scripts/ResNet50_horovod.py --batch_size 128
@@ -305,7 +307,7 @@ check("07.11", images_of_a_rank, steps_of_an_epoch, its_updates, run_1, run_2)
 # The global batch determines which images an update uses, and so how many updates an epoch has. A rate of 0.01 times
 # the number of ranks, as in your script, is right only as long as the local batch stays the same. With a fixed global
 # batch, each of 2 ranks computes for half as long in a step, but exchanges as much data as before, so there is less to
-# gain. Further down, you train in both ways and compare them.
+# gain. Further down, you train in both ways and compare the losses.
 #
 # ## Is it one network?
 #
@@ -316,7 +318,7 @@ check("07.11", images_of_a_rank, steps_of_an_epoch, its_updates, run_1, run_2)
 run_record.load(on_two.with_suffix(".json")).weights
 
 # %% [markdown]
-# Why must the trained weights be identical on all ranks, down to the last bit?
+# Why must the weights that the gradients change be identical on all ranks, down to the last bit?
 #
 # - **a**: they need not be: nearly equal weights are good enough for an average
 # - **b**: all ranks begin with the same weights and add the same averaged gradient in each step
@@ -331,7 +333,9 @@ check("07.12", why_identical)
 
 # %% [markdown]
 # No rank controls the others. Rank 0 sends its weights once, at the start; after that, it trains like all the others,
-# and also prints and saves. The gradients are averaged over all ranks in every step.
+# and also prints and saves. The gradients are averaged over all ranks in every step. No gradient changes the moving
+# means and variances of batch normalisation: each rank computes them from its own images. They are identical at the end
+# of an epoch only because `MetricAverageCallback` averages them.
 #
 # ## How much faster?
 #
@@ -361,7 +365,8 @@ plots.show(plots.scaling(rows))
 #
 # You can start more ranks than there are cores: `horovodrun --gloo -np 4 -H localhost:4 ...`. The ranks then share the
 # cores, the record is marked **oversubscribed**, and its times say nothing about speed. Use `horovodrun --gloo` for
-# this: with `mpiexec`, a waiting rank keeps its core busy.
+# this. With `mpiexec`, all ranks meet in a small exchange every millisecond, whatever your script does, and those that
+# come first keep their cores busy until the last one comes.
 #
 # ## Another wrapper
 #
@@ -396,8 +401,9 @@ networks = 4
 check("07.15", networks)
 
 # %% [markdown]
-# You would keep rank 0's network, which has seen only a quarter of the data, but report the speedup of all 4 ranks. So
-# `labs.hvd` checks the optimizer before the first step. Here is the same run with the callbacks of step 5:
+# If rank 0 then saved its network, you would have one that has seen only a quarter of the data, but report the speedup
+# of all 4 ranks. So `labs.hvd` checks the optimizer before the first step. Here is the same run with the callbacks of
+# step 5:
 
 # %%
 if devices.has("horovod"):
@@ -570,10 +576,12 @@ if devices.has("horovod"):
 # shows `Rank 0 of 2 on core ..` and `Rank 1 of 2 on core ..`, and then a single log, written by rank 0. The record of
 # the run on 2 ranks is the evidence that the ranks trained one network: it has weights.identical = true, and the same
 # SHA-256 for all ranks, although the ranks drew different weights at the start. The broadcast made the weights equal,
-# and the averaged gradients kept them equal. If the optimizer is not wrapped, the same comparison gives false, and no
-# error appears. The table above gives each speedup with its interval. Horovod and MirroredStrategy were measured in two
-# studies, so I compare only their speedups, and do not claim that they differ. The timeline shows the gradients of a
-# step, 94 MB, fused into fewer messages. An all-reduce starts when the slower rank has announced its gradients; until
+# the averaged gradients kept them equal, and MetricAverageCallback averaged the moving statistics of batch
+# normalisation. Without any one of the three, the same comparison gives false. (`labs.hvd` refuses unequal weights at
+# the start and an optimizer that is not wrapped.) The table above gives each speedup with its interval. Horovod and
+# MirroredStrategy were measured in two studies, so I compare only their speedups, and do not claim that they differ.
+# The timeline shows the gradients of a step, 94 MB, fused into fewer messages. An all-reduce starts when the slower
+# rank has announced its gradients; until
 # then, the faster rank waits. When one rank paused for 50 ms in each step, the other waited for about as long, as the
 # last table in that section shows.
 # ### END SOLUTION

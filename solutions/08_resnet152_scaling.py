@@ -122,8 +122,8 @@ if answered("08.4"):
 #
 # - **a**: its gradient takes up more bytes, no matter how much the workers compute during the exchange
 # - **b**: it has three times as many layers, so the workers wait for each other three times as often in each step
-# - **c**: it leaves less memory for images, so its largest batch is smaller; and its gradient consists of three times
-#   as many tensors
+# - **c**: it leaves less memory for images, so its largest batch is smaller, and it exchanges more often for the same
+#   number of images
 # - **d**: it needs more epochs, and each additional epoch means one more exchange
 
 # %% labs={"id": "08.5"}
@@ -147,21 +147,6 @@ check("08.5", other_way)
 # - the learning rate follows the linear rule;
 # - both the log and the record give the name `ResNet152V2` and the number of workers;
 # - the recorder records every epoch, and the log has one line for each epoch.
-#
-# Before you start, a question: what happens if you change the network but forget to change `model="ResNet50V2"` in
-# the recorder?
-#
-# - **a**: the run stops because the record does not match the network
-# - **b**: the run goes on; the times of ResNet152V2 are recorded under the name ResNet50V2, and later mistaken for
-#   times of ResNet50V2
-# - **c**: ResNet50V2 is trained, because the recorder chooses the network
-# - **d**: no record is written
-
-# %% labs={"id": "08.6"}
-### BEGIN SOLUTION
-forgotten = "b"
-### END SOLUTION
-check("08.6", forgotten)
 
 # %%
 script = "scripts/ResNet152V2.py"
@@ -449,7 +434,8 @@ outcome("08.2", None)
 #
 # - A larger network computes more *and* exchanges more. What counts is the ratio of the two, at a given batch size.
 # - Memory sets the largest batch, and activations fill the memory: with the larger network, fewer images fit.
-# - A record keeps the name that the script gives it: change the network and its name together.
+# - Change the network and its name in the recorder together: the recorder stops a run under the name of another
+#   network.
 # - Predict first. A residual tells you what your assumption left out.
 #
 # Next: `08b_both_networks_together`.

@@ -140,7 +140,8 @@ print(on_gpu.networks())
 
 # %% [markdown]
 # There, too, the ratio was not the 3.13 of the multiply-adds. It lies close to the factors of the bytes of activations
-# (2.46) and of gradients (2.47). This fits a step that spends much of its time moving bytes, but it does not prove it.
+# (2.46 with images of 224x224, 2.51 with 32x32) and of gradients (2.47 with both). This fits a step that spends much of
+# its time moving bytes, but it does not prove it.
 #
 # A speedup compares workers of the same kind. The statement "ResNet50V2 on 2 GPUs is n times as fast as ResNet152V2
 # on a CPU" mixes three things: different work, different hardware and more workers. It does not tell you how much
@@ -261,8 +262,10 @@ one, two = (load_record(file) for file in large_files[:2])
 plots.show(plots.rounds(two, one))
 
 # %% [markdown]
-# "Can't tell" is a result, and it tells you what to do next. The last sentence of the verdict gives the smallest
-# difference that such data can show. To halve it, you need about four times as many rounds, or a quieter machine.
+# "Can't tell" is a result, and it tells you what to do next. After "With this spread", the verdict gives two
+# differences. If you had *measured* the first, it would have counted as real. If the *true* difference is the second, 4
+# of 5 such studies find it: this is the one to plan with. To halve both, you need about four times as many rounds, or a
+# quieter machine.
 #
 # ## Equal batch, or its own largest?
 #
@@ -293,7 +296,7 @@ tables.show(shown, ("network", "batch", "bytes"), headers)
 # - Why does an epoch of ResNet152V2 take longer? Give the measured ratio, alongside what you counted.
 # - How does its speedup (or efficiency) compare with that of ResNet50V2 at the same batch size? Give the intervals,
 #   and the verdict: yes, no or can't tell.
-# - What do your data settle, and what do they leave open? How small a difference could they have shown?
+# - What do your data settle, and what do they leave open? How large a difference would have counted as real?
 # - Which network do the bytes alone favour, and what works against this?
 # - What may be different at each network's own largest batch?
 # - How accurate are the networks, and after how many updates?
@@ -301,17 +304,18 @@ tables.show(shown, ("network", "batch", "bytes"), headers)
 # %% [markdown] labs={"id": "T10", "kind": "answer"}
 # ### T10: your answer
 # ### BEGIN SOLUTION
-# An epoch of ResNet152V2 takes longer because the network computes 3.13 times as many multiply-adds for each image. The
-# measured ratio on one worker (08.15) is different, since activations and the number of operations grow by different
-# factors, and some costs of a step do not grow at all. The gradient of ResNet152V2 has only 2.47 times as many bytes,
-# so the network exchanges less for each operation. Judging by bytes alone, it should scale better at the same batch
-# size. The plots show both speedups with their intervals, measured at the same batch size. The verdict above shows
-# whether they differ: it gives the ratio of the efficiencies, its interval, and the smallest difference that these
-# rounds could show. Nothing was measured at either network's own largest batch size. There, ResNet152V2 fits fewer
-# images, so it exchanges more often per image: the bytes for each multiply-add, counted in the last table, show how
-# much of its advantage is left. Its workers also have to exchange 514 tensors instead of 174. After the same number of
-# epochs, 2 workers have made half as many updates as 1 worker, for both networks; the first table gives the accuracy of
-# each run.
+# An epoch of ResNet152V2 takes longer because the network has more of everything: counted, 3.13 times as many
+# multiply-adds for each image, 2.5 times as many bytes of activations and of gradients, 2.95 times as many tensors. The
+# measured ratio on one worker (08.15) need not match any of these factors: each part of a step grows by its own factor,
+# and some costs do not grow at all. Since the bytes of the gradient grow less than the multiply-adds, ResNet152V2
+# exchanges less for each operation. Judging by bytes alone, it should scale better at the same batch size. The plots
+# show both speedups with their intervals, measured at the same batch size. The verdict above shows whether they differ:
+# it gives the ratio of the efficiencies, its interval, and the difference that would have counted as real with this
+# spread. Two things work against ResNet152V2. The number of its tensors, each of which takes some time to exchange,
+# grows by a larger factor than the measured time. And at its own largest batch size, where nothing was measured, it
+# fits fewer images, so it exchanges more often per image: the bytes for each multiply-add, counted in the last table,
+# show how much of its advantage is left. After the same number of epochs, 2 workers have made half as many updates as 1
+# worker, for both networks; the first table gives the accuracy of each run.
 # ### END SOLUTION
 
 # %% [markdown]

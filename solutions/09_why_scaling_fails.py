@@ -112,8 +112,8 @@ tables.show(rows, ("filters", "one", "two", "ratio"), headers)
 # - all the ranks at the same time, each with its share, without an exchange;
 # - all the ranks at the same time, each with its share, with the exchange.
 #
-# Two ranks exchange over MPI. Four ranks do so only if each has a core of its own, because a rank that waits in MPI
-# occupies a core. Otherwise they use Gloo.
+# Two ranks exchange over MPI. Four ranks do so only if each has a core of its own, because ranks that wait in MPI take
+# processor time from the ranks that share their cores. Otherwise they use Gloo.
 
 # %%
 if devices.has("horovod"):

@@ -76,10 +76,12 @@ plots.show(show_watched.figure(slow, title=title))
 # Only the program itself knows them, so it reports them to the sampler (`sampler.phase("input")`). The pause counts as
 # computation here.
 #
-# **Utilisation is not progress.** A rank that is waiting in MPI asks again and again whether the message has arrived.
-# This uses a whole core, or as much of it as other programs leave. A GPU that waits in an all-reduce looks busy, too. A
-# GPU utilisation of 100 % says only that *some* program (a *kernel*) was running on it, even if that program used only
-# a hundredth of the GPU.
+# **Utilisation is not progress.** About once a millisecond, a thread of Horovod on *every* rank asks the other ranks
+# which gradients are ready, also while its rank pauses. Over MPI, the thread that comes first asks again and again
+# whether the message of the others has arrived, and this keeps its core busy. So two ranks that wait use about one core
+# together (less if other programs need it). How they share it differs from run to run: the rank that pauses may use
+# more than the rank that waits for it. A GPU that waits in an all-reduce looks busy, too. A GPU utilisation of 100 %
+# says only that *some* program (a *kernel*) was running on it, even if that program used only a hundredth of the GPU.
 
 # %%
 print(on_gpu.utilisation())
@@ -105,8 +107,9 @@ tables.show(shown, ("rank", *headers), headers)
 # `input`, `computation`, `exchange`, `validation` (too often), a `slow rank`, or a `small batch`. Which run has which
 # limit? Answer with a dictionary such as `{"A": "computation", "B": ...}`.
 #
-# B and E have two ranks each. B exchanges over MPI, where a waiting rank keeps its core busy, as above. E exchanges
-# over Gloo, where a waiting rank sleeps and its core is idle. So a busy core means something different in B and in E.
+# B and E have two ranks each. B exchanges over MPI, where two ranks that only wait keep about one core busy, as above.
+# E exchanges over Gloo, where a waiting rank sleeps and its core is idle. So a busy core means something different in B
+# and in E.
 #
 # The table below the figure shows how many cores each rank used, and what share of its maximum operations per second
 # it reached.

@@ -143,7 +143,7 @@ outcome("10.13", found[1]["peak_bytes"] / found[0]["peak_bytes"] if remat and al
 
 # %% labs={"id": "10.14"}
 ### BEGIN SOLUTION
-block_size = 6
+block_size = 5
 ### END SOLUTION
 check("10.14", block_size)
 

@@ -521,7 +521,7 @@ check("12.6", below_small, below_large, higher_at_equal, higher_at_largest)
 # must give the batch *and* the interval.
 #
 # Now go back to 25 Gbit/s and a batch of 64 for both networks, and set fusion to **0**. The central curve of
-# ResNet152V2 was above the other one, and now drops below it. Why?
+# ResNet152V2 was above the other one. Now it lies below it, from 32 workers on. Why?
 #
 # - **a**: ResNet152V2 now has more bytes to send
 # - **b**: ResNet152V2 sends 514 messages and ResNet50V2 only 174, and each message costs the latency of every step in

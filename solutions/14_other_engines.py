@@ -386,7 +386,7 @@ if rows:
 # | shard of the data | Keras divides each batch | `numbers.shard(size, rank)` | `DistributedSampler` | `P("data")`; in each process, `make_array_from_process_local_data` |
 # | broadcast at the start | variables are mirrored | `BroadcastGlobalVariablesCallback(0)` | DDP does it in its constructor | the same seed, placed with `P()`; `multihost_utils.broadcast_one_to_all` ° |
 # | average of the gradients | in `apply_gradients` | `DistributedOptimizer`, in `apply` | in `backward()` | by the compiler; `psum` in `shard_map` |
-# | barrier | not needed | `hvd.barrier()` ° | `dist.barrier()` | `multihost_utils.sync_global_devices` ° |
+# | barrier | not needed | `hvd.barrier()`, only in `horovod.torch` ° | `dist.barrier()` | `multihost_utils.sync_global_devices` ° |
 # | divided state | not offered | by hand (notebook 10b) | `fully_shard` | `P("data")` on the state |
 # | launcher | none | `horovodrun`, `mpiexec`, `srun` | `torchrun`, `srun` | none of its own; `srun` ° |
 # | SLURM's variables | not read | MPI gets them from `srun` (PMI) | you copy `SLURM_PROCID` to `RANK`, and so on | `jax.distributed.initialize()` reads them ° |

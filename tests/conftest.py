@@ -46,7 +46,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tests that share what only one of them may have, by folder, fixture or lesson: they run one after the other. Ranks
-# over MPI spin while they wait, and a browser has time limits; the nodes of a practice cluster are there once.
+# over MPI spin, and a browser has time limits; the nodes of a practice cluster are there once.
 TOGETHER = {"cluster": {"cluster"}, "alone": {"browser", "hvd", "needs_horovod"}}  # a test of both is in the first
 ALONE = set().union(*TOGETHER.values())
 APART = {"test_student_notebooks"}  # files whose tests share nothing
@@ -207,6 +207,15 @@ def checkout(tmp_path_factory):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, folder / name)
     return folder
+
+
+@pytest.fixture(scope="session")
+def needs_sandbox():
+    """Skip on a machine that forbids user namespaces, but not in CI."""
+    from labs import sandbox
+
+    if reason := sandbox.sandbox_missing():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no sandbox here: {reason}")
 
 
 @pytest.fixture(scope="session")

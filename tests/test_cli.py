@@ -170,6 +170,20 @@ def test_doctor_on_this_machine(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("content", ["raise ImportError('multiarray failed')", "1 / 0"])
+def test_doctor_names_a_package_from_elsewhere_that_cannot_be_imported(tmp_path, content):
+    (tmp_path / "numpy").mkdir()
+    (tmp_path / "numpy/__init__.py").write_text(content)
+    done = subprocess.run(
+        [sys.executable, "-m", "labs", "doctor"], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1 and done.stderr == "" and len(lines) == 4
+    assert lines[0].startswith(f"packages  numpy from {tmp_path.resolve()}: ") and "unset PYTHONPATH" in lines[1]
+    assert lines[2].startswith("numpy     cannot be imported (") and "make lab" in lines[3]
+
+
 def test_build_check_reports_problems_with_exit_code_1(monkeypatch, capsys):
     from labs.author import build
 

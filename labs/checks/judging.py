@@ -46,6 +46,11 @@ class NotTried(NotDone):
     goes on."""
 
 
+class OnlyRead(NotDone):
+    """Raised by a judge for an answer that is right as far as it can be read here; the text says what was not looked
+    at."""
+
+
 class TooNoisy(NotDone):
     """Raised by a judge for an answer from a measurement that cannot be: the text says why. It is to be made again."""
 
@@ -172,6 +177,7 @@ def judge(id: str, *answers: Any) -> tuple[str, str]:
 TOO_NOISY = "too noisy: measure again."
 _OPEN = "not done yet. Fill the blank above (`...`) and run the cell again."
 NOT_TRIED = "not tried out."
+ONLY_READ = "As far as it can be read here:"
 _NAN = "NaN is not a number: 0/0 and infinity - infinity give it. Which line of yours does?"
 
 
@@ -191,6 +197,8 @@ def outlived(judged, answers):
     """What `judged` returns. A student's answer may be anything, also a program that ends; the check outlives it."""
     try:
         return student_code.limited(judged)
+    except OnlyRead as problem:
+        return "right", f"{ONLY_READ} {problem}"
     except NotTried as problem:
         return "open", f"{NOT_TRIED} {problem}"
     except TooNoisy as problem:

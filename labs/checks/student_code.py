@@ -15,7 +15,7 @@ import traceback
 from labs.files import installed
 
 SECONDS = 10  # for one call of a student's function
-BURST = 2e-4  # seconds between attempts to stop code that swallows exceptions: one of them finds it outside its `try`
+BURST = 2e-4  # seconds until code that swallows exceptions is stopped again: once outside its `try`
 
 
 class Endless(BaseException):
@@ -78,15 +78,13 @@ def limited(call, seconds=None):
     def look(_, frame):
         nonlocal stopped
         frames = students(frame, ours)
-        endless = watch.look(frames)
-        if stopped is None and endless is not None:
-            stopped = endless
-            signal.setitimer(signal.ITIMER_REAL, BURST, BURST)
-        if stopped is not None and frames:
+        stopped = stopped or watch.look(frames)
+        signal.setitimer(signal.ITIMER_REAL, BURST if stopped else limit / 20)  # once: a slow machine may still be here
+        if stopped and frames:
             raise stopped.with_traceback(None)
 
     handler = signal.signal(signal.SIGALRM, look)
-    before, interval = signal.setitimer(signal.ITIMER_REAL, limit / 20, limit / 20)
+    before, interval = signal.setitimer(signal.ITIMER_REAL, limit / 20)
     try:
         found = call()
     finally:

@@ -55,7 +55,8 @@ def check(out, root=".", notebooks=None, execute=True, at_once=AT_ONCE, report=p
     handed.remove_what_was_left()
     names = counting(out, notebooks)
     report(f"Notebooks that count: {', '.join(names)}.")
-    rubric.load(out, names)  # the first one is about these notebooks
+    if new := rubric.add(out, names):
+        report(f"Added to rubric.toml: {', '.join(new)}.")
     longest = sorted(names, key=lambda name: Path(root, "solutions", f"{name}.py").stat().st_size, reverse=True)
     # The longest first: started last, it would end alone.
     pieces = (*(longest if execute and not sandbox.sandbox_missing() else ()), None)

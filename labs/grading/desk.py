@@ -1,9 +1,9 @@
 """The desk: a notebook in which answers are graded across all submissions, by keyboard.
 
 Question by question: each written answer, then each check that was left for a person, with its code, then what students
-dispute. Keys and items stand on top, then answer and evidence side by side, in an order that says nothing about names.
-Every key is kept at once (labs.grading.marks) and what others have marked is read with it. When rubric.toml has
-changed, all points are computed anew, and those that moved are told.
+dispute. A link to the report, keys and items stand on top, then answer and evidence side by side, in an order that says
+nothing about names. Every key is kept at once (labs.grading.marks) and what others have marked is read with it. When
+rubric.toml has changed, all points are computed anew, and those that moved are told.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from labs import files
 from labs.author import sources
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
-from labs.grading import feedback, handed, marks, overview, points, rubric, shown
+from labs.grading import collect, feedback, handed, marks, overview, points, rubric, shown
 from labs.grading.finding import by_id
 from labs.grading.graded import Graded
 from labs.printed import grouped, printable
@@ -65,7 +65,7 @@ class Desk:
         self.out, self.found, self.disputed = self.graded.out, self.graded.found, self.graded.disputed
         self.rules, self._marks = self.graded.rules, self.graded.own
         self._code = cache(lambda number: shown.code(self.graded.paths[number]))
-        self._evidence = cache(self._evidence)
+        self._evidence, self._report = cache(self._evidence), cache(self._report)
         self.task: str = task or next(iter(self._tasks()), "")
         if self.task not in self._tasks():
             raise UseError(f"The rubric has no written answer {self.task!r}; it has {', '.join(self._tasks())}.")
@@ -74,13 +74,16 @@ class Desk:
         self.keys = ipywidgets.Text(description="keys", placeholder="1 2 a .", **wide)
         self.comment = ipywidgets.Text(description="new comment", continuous_update=False, **wide)
         self.head, self.answer, self.beside, self.bank_list, self.foot = (ipywidgets.HTML() for _ in range(5))
+        self.report = ipywidgets.Output()  # JupyterLab resolves links in outputs, and none in widgets.HTML
         self.items, self.decisions = ipywidgets.VBox(), ipywidgets.VBox()
         for half in (self.answer, self.beside):
             half.layout = {"width": "50%", "max_height": "18em", "overflow": "auto", "padding": "0 1em 0 0"}
         self.items.layout = {"max_height": "14em", "overflow": "auto"}
+        self.report.layout = {"flex": "0 0 auto"}
         self.bank_list.layout = {"width": "35%", "max_height": "14em", "overflow": "auto"}
         row = ipywidgets.HBox
-        parts = [self.head, row([self.keys, self.comment]), row([self.items, self.bank_list])]
+        parts = [row([self.head, self.report], layout={"align_items": "baseline"})]
+        parts += [row([self.keys, self.comment]), row([self.items, self.bank_list])]
         parts += [row([self.answer, self.beside]), self.decisions, self.foot]
         self.box = ipywidgets.VBox(parts)
         self.keys.observe(self._typed, names="value")
@@ -254,7 +257,7 @@ class Desk:
         if self.number is None:
             self.head.value = f"<b>{_text(self.task)}</b>: nobody has handed in an answer.{said}"
             self.answer.value = self.beside.value = self.bank_list.value = ""
-            self.items.children = self.decisions.children = ()
+            self.items.children = self.decisions.children = self.report.outputs = ()
         else:
             self._draw_card(said)
         self.foot.value = f'<p style="line-height: 1.3">{_text(_SAID["help"])}</p>'
@@ -268,6 +271,8 @@ class Desk:
             f"<b>{_text(question)}, submission {number}</b> ({self.place % len(cards) + 1} of {len(cards)}; {done} "
             f"done): {total:g} of {self.rules.most:g} points.{said}"
         )
+        data = {"text/html": self._report(number)}
+        self.report.outputs = ({"output_type": "display_data", "data": data, "metadata": {}},)
         self.answer.value = self._answer(number, id, found, own)
         self.beside.value = f"<b>Evidence</b>{self._evidence(number, id)}"
         self._draw_items(own)
@@ -279,6 +284,20 @@ class Desk:
         )
         self.items.layout.width, self.bank_list.layout.display = ("65%", None) if rows else ("100%", "none")
         self.bank_list.value = f'<ul style="list-style: none; margin: 0; padding: 0; line-height: 1.3">{rows}</ul>'
+
+    def _report(self, number):
+        """A link to the report that was handed in, as HTML, or why there is none. For it the file is taken out of the
+        submission, as reports/NUMBER.pdf."""
+        try:
+            content = collect.contents(self.graded.paths[number], {"report.pdf"}).get("report.pdf")
+            if content is None:
+                return "No report: this submission holds no report.pdf."
+            if not content.startswith(b"%PDF-"):
+                return "No report: what this submission holds as report.pdf is not a PDF."
+            files.write(path := self.out / f"reports/{number}.pdf", content)
+        except LabsError as problem:
+            return _text(problem)
+        return f'<a href="{_text(path)}">Report of submission {number}</a> (its first page may name the student)'
 
     def _answer(self, number, id, found, own):
         """What the student wrote, as HTML: an answer, or the code of a check; of a dispute its reason first."""

@@ -23,7 +23,7 @@ from labs.printed import few, grouped
 from labs.sandbox import written
 
 MOST_BYTES, MOST_FILES = 200 << 20, 5000  # of one submission, unpacked
-MOST_JSON = 32 << 20  # of a report, a notebook, all records together: read, they take thirty times as much memory
+MOST_READ = 32 << 20  # of a report, a notebook, all records together: JSON takes thirty times as much memory
 MOST_CODE = 1 << 20  # of all scripts together: their tokens take three hundred times as much
 MOST_EXPORT = 20 << 30  # of all submissions together, packed
 FEW = 8  # lines that say the same of several files of a submission
@@ -307,7 +307,7 @@ def _room(place):
     if what in (".py", ".sh"):
         return "code", MOST_CODE
     records = what == ".json" and "runs/" in place
-    return "records" if records else place, MOST_JSON if what in (".json", ".ipynb") else MOST_BYTES
+    return "records" if records else place, MOST_READ if what in (".json", ".ipynb", ".pdf") else MOST_BYTES
 
 
 def _few(said):

@@ -341,7 +341,7 @@ def _batch(submission, id, name):
 
 def _of_judge(state, how, text):
     """A CheckResult of what the kit's judge says: what was not tried out, or too noisy, is not what was not done."""
-    left = state == "open" and text.startswith((judging.NOT_TRIED, judging.TOO_NOISY))
+    left = text.startswith((judging.NOT_TRIED, judging.ONLY_READ, judging.TOO_NOISY))
     return CheckResult(state, "person" if left else how, text)
 
 
@@ -357,7 +357,7 @@ def _called(talk, number, arguments, calls):
     answer = talk.ask({"call": [number, {"list": sent}]})
     if "value" not in answer:
         raise Raised(str(answer.get("raised", "no answer"))[:300])
-    after = wire.unpacked(answer.get("after"), None)
+    after = wire.unpacked(answer.get("after"), None) if answer.get("after") != {"list": sent} else None
     for given, left in zip(arguments, after if isinstance(after, list) else (), strict=False):
         if isinstance(given, np.ndarray) and isinstance(left, np.ndarray) and given.shape == left.shape:
             given[...] = left  # a function that changes its argument is seen to do so

@@ -1,7 +1,10 @@
-"""What counts how much: grades/rubric.toml, written once from the tasks of the course, for the instructor to change.
+"""What counts how much: grades/rubric.toml, written from the tasks of the course, for the instructor to change.
 
 Checks are for practice: what is right lies in the students' tree. So in the first form, what takes work that can be
 seen has the larger part: each item of a written answer counts WRITTEN points, beside scripts and plots of own runs.
+What later notebooks ask for is put in when they first count; nothing else in the file is touched.
+
+notebooks = ["04", "05"]  # whose checks and answers were put in: what is deleted of them stays deleted
 
 [checks]                  # points of each check; 0 leaves it out
 "NN.6" = 1
@@ -26,7 +29,9 @@ share = 0.5               # of the check's points, for all of them; without it 0
 import json
 import re
 import string
+import tomllib
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -63,6 +68,7 @@ class MarkedAnswer(BaseModel, extra="forbid"):
 class Rubric(BaseModel, extra="forbid"):
     """A rubric as the file holds it. `most` are the points that can be had."""
 
+    notebooks: list[str] = []
     checks: dict[str, Points]
     answer: list[MarkedAnswer] = []
     comments: dict[str, str] = {}
@@ -82,6 +88,11 @@ class Rubric(BaseModel, extra="forbid"):
         return sum(self.checks.values()) + sum(item.points for each in self.answer for item in each.items)
 
     @property
+    def questions(self):
+        """The ids of all checks and written answers."""
+        return {*self.checks, *(each.id for each in self.answer)}
+
+    @property
     def items(self):
         """{id: (id of the answer, Criterion)}."""
         return {item.id: (each.id, item) for each in self.answer for item in each.items}
@@ -91,12 +102,68 @@ class Rubric(BaseModel, extra="forbid"):
         return self.items[id][0] if id in self.items else id
 
 
-def load(out, notebooks=None) -> Rubric:
-    """The Rubric of a grading; written first where there is none. Raises UseError for a file that cannot be used."""
-    path = Path(out, "rubric.toml")
-    if not path.exists():
-        files.write(path, _first(notebooks))
+def load(out) -> Rubric:
+    """The Rubric of a grading. Raises UseError for a file that is missing or cannot be used."""
+    if rules := _read(path := Path(out, "rubric.toml")):
+        return rules
+    raise UseError(f"{path} is missing: run `labs grade check` first, which writes it.")
+
+
+def _read(path):
     return store.load(path, Rubric.model_validate, "mend that line: it holds what you decided.", "TOML")[1]
+
+
+def add(out, notebooks):
+    """Put what these notebooks ask for into rubric.toml, and write it where there is none. Of a notebook that was put
+    in before, all stays as it is now. Returns the names of those that are new in it.
+
+    Raises UseError where the file is written in a form that takes nothing more.
+    """
+    path, every = Path(out, "rubric.toml"), tasks.lessons()
+    with files.locked(path):
+        if rules := _read(path):
+            text = files.read(path).decode()
+        else:
+            rules = Rubric(checks={})
+            text = _head({folder: each for folder, each in every.items() if each.notebook in notebooks})
+        there, held = rules.questions, rules.notebooks
+        new = [each for each in every.values() if each.notebook in notebooks and _number(each) not in held]
+        items = [item for each in new for item in each.task if item.kind != "prediction" and item.id not in there]
+        if new:
+            numbers, made = [_number(each) for each in new], None
+            text = _with(text, numbers, items)
+            with suppress(ValueError):
+                made = Rubric.model_validate(tomllib.loads(text))
+            if not made or made.notebooks != numbers + held or made.questions != there.union(item.id for item in items):
+                names = ", ".join(each.notebook for each in new)
+                form = "Write its notebooks = [], [checks] and [[answer]] as at first"
+                raise UseError(f"{path} takes nothing more, so {names} would not count. {form}. Nothing was changed.")
+            files.write(path, text)
+    return [each.notebook for each in new]
+
+
+def _number(lesson):
+    return lesson.notebook.partition("_")[0]
+
+
+def _with(text, numbers, items):
+    """The text of a rubric with more numbers of notebooks and items of the course in it, and all else as it is."""
+    first, more = re.compile(r"^(notebooks\s*=\s*\[)(?=\s*(\])?)", re.MULTILINE), ", ".join(map(json.dumps, numbers))
+    text = first.sub(lambda found: found[1] + more + ("" if found[2] else ", "), text, count=1)
+    lines, at = text.split("\n"), 0
+    for place, line in enumerate(lines, 1):
+        if re.match(r"\s*\[\s*checks\s*\]", line) or (at and re.match(r"\s*[^\s#\[]", line)):
+            at = place  # behind what stands in [checks]
+        elif at and re.match(r"\s*\[", line):
+            break
+    lines[at:at] = [f"{json.dumps(item.id)} = {item.points}" for item in items if at and item.kind != "answer"]
+    for item in (item for item in items if item.kind == "answer"):
+        lines += ["[[answer]]", f"id = {json.dumps(item.id)}", "items = ["]
+        for number, held in enumerate(item.holds, 1):
+            said = json.dumps(held, ensure_ascii=False)
+            lines.append(f'  {{ id = "{item.id}.{number}", points = {WRITTEN}, text = {said} }},')
+        lines += ["]", ""]
+    return "\n".join(lines)
 
 
 def add_comment(out, item, text):
@@ -118,24 +185,14 @@ def add_comment(out, item, text):
     return id
 
 
-def _first(notebooks):
-    """The text of a rubric that says what the tasks of the course say; optional lessons only where they are named."""
-    every = tasks.lessons().items()
-    lessons = {name: of for name, of in every if (of.notebook in notebooks if notebooks else not of.optional)}
-    items = [item for lesson in lessons.values() for item in lesson.task]
+def _head(lessons):
+    """The text of a rubric before anything is put in, with the shares of these lessons, {folder: Lesson}."""
     shares = _shares(lessons)
     lines = ["# What counts how much. Points are computed anew from this file each time. As it was written first:", "#"]
     lines += [f"# {kind:<30}{of:4g} points, {of / (sum(shares.values()) or 1):.0%}" for kind, of in shares.items()]
-    lines += ["#", "# What is right in checks and choices lies in the students' tree: they are practice."]
-    lines += ["", "[checks]"]
-    lines += [f"{json.dumps(item.id)} = {item.points}" for item in items if isinstance(item, tasks.Check)]
-    lines += ["", "[findings]", "# copy = 5", "", "[comments]", '# "T5.1a" = "..."']
-    for item in (item for item in items if item.kind == "answer"):
-        lines += ["", "[[answer]]", f"id = {json.dumps(item.id)}", "items = ["]
-        for number, held in enumerate(item.holds, 1):
-            text = json.dumps(held, ensure_ascii=False)
-            lines.append(f'  {{ id = "{item.id}.{number}", points = {WRITTEN}, text = {text} }},')
-        lines.append("]")
+    lines += ["#", "# What is right in checks and choices lies in the students' tree: they are practice.", ""]
+    lines += ["# Whose checks and answers were put in; what you delete of them stays deleted.", "notebooks = []"]
+    lines += ["", "[checks]", "", "[findings]", "# copy = 5", "", "[comments]", '# "T5.1a" = "..."']
     return "\n".join(lines) + "\n"
 
 

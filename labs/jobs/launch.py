@@ -42,7 +42,7 @@ def command(ranks: int, launcher: str | None = None) -> list[str]:
     """What stands before `python SCRIPT ...` to start `ranks` connected processes of it.
 
     launcher: "horovodrun" (default; the processes talk over Gloo, also where ranks share cores), "mpiexec" (over
-    MPI, whose waiting ranks keep their cores busy), or "srun": a step of the job of SLURM's that this process is in,
+    MPI, where ranks that wait take processor time), or "srun": a step of the job of SLURM's that this process is in,
     on as few of its nodes as hold the ranks, beside other steps. Options of its own may follow: "srun --mpi=pmi2".
     In a job of several nodes horovodrun and mpiexec go to others, too, where one does not hold the ranks.
     Raises LaunchError: no such launcher, Horovod or launcher not installed, fewer than 1 or too many ranks, no job.

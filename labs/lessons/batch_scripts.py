@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from labs import blanks, presets
-from labs.checks.judging import NotDone, NotTried
+from labs.checks.judging import NotDone, OnlyRead
 from labs.printed import several
 from labs.slurm import check, sites
 from labs.slurm.check import training
@@ -24,7 +24,7 @@ def judge(path, trains, nodes=()):
     """Cases of a batch script that is to run the training script `trains`, as a judge yields them.
 
     nodes: on how many nodes it must be right too, when `sbatch` asks for them in the command line.
-    The site is that of the script's folder, else the one in use. Raises NotDone for a script with blanks, NotTried for
+    The site is that of the script's folder, else the one in use. Raises NotDone for a script with blanks, OnlyRead for
     one without a mistake in what was read, where it cannot be tried out.
     """
     path = Path(path)
@@ -45,7 +45,8 @@ def judge(path, trains, nodes=()):
         f"The script was not tried out: {untried}. So it is not known what it starts.",
     )
     if untried:
-        raise NotTried(f"{untried}: what {path.name} starts was not checked. Its directives follow the site's rules.")
+        starts = f"What {path.name} starts was not looked at, since bash cannot try it out on this machine: {untried}."
+        raise OnlyRead(f"its directives follow the site's rules. {starts}")
     hint = _tried(done, subject.trainings, trains, site) or _elsewhere(subject, trains, nodes)
     yield hint, f"{hint}{_TRIED}"
 

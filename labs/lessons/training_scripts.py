@@ -144,7 +144,8 @@ def _recorders(facts, workers, network):
     """Cases of a recorder that is not told what is trained."""
     for told in facts["recorders"]:
         model, strategy, many, images, rate = told.values()
-        yield model != network, f"The recorder is told model={model!r}: its times would be recorded under that name."
+        named = f"The recorder is told model={model!r}, and this script is for {network}."
+        yield model != network, f"{named} The recorder stops a run under the name of another network."
         other = f"The recorder is told strategy={strategy!r}. Which one does this script use?"
         yield strategy != "mirrored", other
         yield many != workers, f"With {workers} workers the recorder is told workers={many}."

@@ -13,6 +13,7 @@ import re
 import sys
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,46 @@ def search(
     return result
 
 
+def largest_kept(model, image_size, beside):
+    """The largest batch that the search of `model` found and kept; None without one.
+
+    Raises BatchError if a network of `beside` was not searched with the same memory on the same device: then the two
+    largest batches cannot be compared.
+    """
+    found = {name: _read(name, image_size) for name in (model, *beside)}
+    if not found[model]:
+        return None
+    for name in beside:
+        refuse_other_budget(found[model], found[name] or {"model": name})
+    return found[model]["largest"]
+
+
+def _read(model, image_size):
+    """The result of a search that found a largest batch, as it was kept; None if there is none."""
+    with suppress(OSError, ValueError, KeyError):
+        result = json.loads(
+            (jobs.folder() / f"maxbatch_{model}_{image_size}.maxbatch.json").read_text(encoding="utf-8")
+        )
+        return result if result["largest"] else None
+
+
+def refuse_other_budget(result, other):
+    """Raises BatchError unless both searches took images of one size, and had the same memory on the same device."""
+    one, two = map(_budget, (result, other))
+    if one != two:
+        raise BatchError(
+            f"the largest batches of {result['model']} ({one}) and {other['model']} ({two}) cannot be compared"
+        )
+
+
+def _budget(result):
+    """The size of the images, the device and the memory of a search, as text."""
+    if not result.get("device"):
+        return "no search"
+    memory = f"{result['memory'] / GIB:.3g} GiB for a step" if result["memory"] else "all of its memory"
+    return f"{result['image_size']}x{result['image_size']} on {result['device']}, {memory}"
+
+
 def _attempt(result, batches, name, runs, show):
     """One process that tries `batches` in order until one does not fit; its outcome goes into `result`."""
     options = {key: result[key] for key in ("model", "image_size", "memory")} | {"batches": batches}
@@ -113,9 +154,7 @@ def _attempt(result, batches, name, runs, show):
 
 def table(result: dict[str, Any]) -> str:
     """The search as text: one line per trial, then the border and its evidence."""
-    memory = f"{result['memory'] / GIB:.3g} GiB for a step" if result["memory"] else "all of its memory"
-    size = f"{result['image_size']}x{result['image_size']}"
-    lines = [f"{result['model']} at {size} on {result['device']}, {memory}", f"{'batch':>7}  result"]
+    lines = [f"{result['model']} at {_budget(result)}", f"{'batch':>7}  result"]
     for trial in result["trials"]:
         outcome = f"fits ({trial['seconds']:.3g} s a step)" if trial["fits"] else "out of memory"
         lines.append(f"{trial['batch']:>7}  {outcome}")

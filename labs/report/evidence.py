@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from labs import files
 from labs.course.release import digest
 from labs.errors import LabsError
-from labs.measure import breakdown
+from labs.measure import breakdown, maxbatch
 from labs.printed import grouped, several
 from labs.report import content
 from labs.report.course import excerpt
@@ -183,12 +183,17 @@ def outcome(course, prediction):
     wanted = prediction.outcome
     if not wanted:
         return None
-    with suppress(LabsError, KeyError, TypeError, IndexError, ZeroDivisionError):
+    try:
         value, interval = _quantity(course, wanted.what, wanted.of)
         if wanted.by:
             value, interval = value / _quantity(course, wanted.what, wanted.by)[0], None
+            if wanted.what == "largest_batch":
+                maxbatch.refuse_other_budget(*(course.measured[f"{of}.maxbatch.json"] for of in (wanted.of, wanted.by)))
         return measured(value, interval)
-    return None
+    except maxbatch.BatchError as problem:
+        return Cell(text=str(problem))
+    except (LabsError, KeyError, TypeError, IndexError, ZeroDivisionError):
+        return None
 
 
 def measured(value, interval):

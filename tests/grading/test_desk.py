@@ -1,6 +1,9 @@
 """The desk: keys mark, comment and go on; each is kept at once; a change of the rubric moves the points and is told."""
 
+import io
 import json
+import stat
+import zipfile
 
 import made_grading
 import pytest
@@ -8,7 +11,7 @@ import pytest
 from labs import files
 from labs.cli import main
 from labs.errors import UseError
-from labs.grading import desk, marks, rubric
+from labs.grading import collect, desk, incoming, marks, rubric
 from labs.report.archive import zipped
 
 RUBRIC = """
@@ -29,13 +32,17 @@ items = [ { id = "T6.1", points = 4, text = "Plot" } ]
 def out(tmp_path):
     files.write(tmp_path / "rubric.toml", RUBRIC)
     for number in ("001", "002", "003", "004"):
-        answers = {"T6": "a <b>plot</b>"} | ({} if number == "003" else {"T5": f"of {number}"})
-        table = ["Speed", ["run", "speedup"], ["ResNet50_w2", "1.61 [1.58, 1.64]"]]
-        found = {"key": number, "checks": {}, "answers": answers, "findings": [], "told": [], "speedups": []}
-        found |= {"steps": [], "prints": {}, "alike": {}, "tables": {"T5": [table]}}
         files.write(tmp_path / f"submissions/{number}.zip", zipped({}))
-        files.write(tmp_path / f"checked/{number}.json", json.dumps(found))
+        looked_at(tmp_path, number, {"T6": "a <b>plot</b>"} | ({} if number == "003" else {"T5": f"of {number}"}))
     return tmp_path
+
+
+def looked_at(out, number, answers):
+    """Write what `labs grade check` finds of a submission with these answers."""
+    table = ["Speed", ["run", "speedup"], ["ResNet50_w2", "1.61 [1.58, 1.64]"]]
+    found = {"key": number, "checks": {}, "answers": answers, "findings": [], "told": [], "speedups": []}
+    found |= {"steps": [], "prints": {}, "alike": {}, "tables": {"T5": [table]}}
+    files.write(out / f"checked/{number}.json", json.dumps(found))
 
 
 @pytest.fixture
@@ -288,3 +295,66 @@ def test_disputes_are_a_queue_and_their_answer_is_kept(five):
     kept = marks.load(five.out)["002"]
     assert kept.replies["05.5"].text == "New over old is the slowdown." and kept.checks == {"05.5": 1.0}
     assert "1 done" in five.head.value and "Answered" in five.answer.value and five.comment.value == ""
+
+
+PDF, MISSING = b"%PDF-1.7 of a student", "No report: this submission holds no report.pdf."
+
+
+def link():
+    """A zip whose report.pdf is a symbolic link."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        entry = zipfile.ZipInfo("report.pdf")
+        entry.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(entry, "../../names.json")
+    return made.getvalue()
+
+
+HANDED_IN = {
+    "honest": ({"report.pdf": PDF}, None),
+    "missing": ({"report.json": b"{}"}, MISSING),
+    "a page": (
+        {"report.pdf": b"<html>%PDF-<script>"},
+        "No report: what this submission holds as report.pdf is not a PDF.",
+    ),
+    "empty": ({"report.pdf": b""}, "No report: what this submission holds as report.pdf is not a PDF."),
+    "too large": ({"report.pdf": PDF + bytes(incoming.MOST_READ)}, MISSING),
+    "out of it": (
+        {"../report.pdf": PDF, "../../reports/001.pdf": PDF, "reports/002.pdf": PDF, "/report.pdf": PDF},
+        MISSING,
+    ),
+    "a link": (link(), MISSING),
+}
+
+
+def test_the_report_is_one_click_away_and_nothing_else_is_written_for_it(tmp_path):
+    out = tmp_path / "grades"
+    for who, (contents, _) in HANDED_IN.items():
+        files.write(tmp_path / f"in/{who}.zip", contents if type(contents) is bytes else zipped(contents))
+    collect.collect(tmp_path / "in", out)
+    whose = {number: each["who"] for number, each in json.loads((out / "names.json").read_text()).items()}
+    files.write(out / "rubric.toml", RUBRIC)
+    for number in whose:
+        looked_at(out, number, {"T5": "of mine"})
+    before, at, honest = {*tmp_path.rglob("*")}, desk.Desk(out), None
+    for _ in whose:
+        (shown,) = at.report.outputs
+        said = shown["data"]["text/html"]
+        if (told := HANDED_IN[whose[at.number]][1]) is None:
+            honest = out / f"reports/{at.number}.pdf"
+            assert said.startswith(f'<a href="{honest}">Report of submission {at.number}</a>') and "name" in said
+        else:
+            assert said == told, whose[at.number]
+        at.press(".")
+    assert honest and honest.read_bytes() == PDF
+    assert {*tmp_path.rglob("*")} - before == {honest, honest.parent}
+
+
+def test_a_later_report_takes_the_place_of_the_one_before(out):
+    for content in (PDF, PDF + b", mended"):
+        files.write(out / "submissions/001.zip", zipped({"report.pdf": content}))
+        to(desk.Desk(out, "T5"), "001")
+        assert (out / "reports/001.pdf").read_bytes() == content
+    files.write(out / "submissions/001.zip", b"PK")
+    with pytest.raises(UseError, match=r"001\.zip is damaged"):
+        desk.Desk(out, "T5")

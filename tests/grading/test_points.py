@@ -11,11 +11,12 @@ from labs import files
 from labs.checks import tasks
 from labs.cli import main
 from labs.errors import UseError
-from labs.grading import marks, overview, points, results, rubric, sheet
+from labs.grading import check, marks, overview, points, results, rubric, sheet
 from labs.grading.finding import Finding
 from labs.report.archive import zipped
 
 RUBRIC = """
+notebooks = ["05"]
 [checks]
 "05.6" = 2
 "05.7" = 1
@@ -191,6 +192,43 @@ def test_a_new_comment_leaves_a_rubric_that_can_be_read(out, head):
         assert rubric.load(out).comments == before | {id: "Which?"}
 
 
+FIVE, SIX = "05_resnet50_scaling", "06_horovod_sharding"
+ONLY_WRITTEN = 'notebooks = ["05"] # mine\n[checks]\n# no check counts\n' + RUBRIC.partition("[comments]\n")[2]
+FORMS = {
+    "as at first": RUBRIC,
+    "without a last line's end": RUBRIC.rstrip(),
+    "of Windows": RUBRIC.replace("\n", "\r\n"),
+    "checks last": RUBRIC.partition("[findings]")[0] + "# the end",
+    "no check": ONLY_WRITTEN.replace('"T5.1a"', '#"T5.1a"'),
+    "in lines": RUBRIC.replace('["05"]', "[\n  '05', # ours\n]"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_later_notebooks_ask_for_is_put_in_and_every_byte_stays(out, form):
+    """And nothing comes back of a notebook that was in it before."""
+    path, text = out / "rubric.toml", FORMS[form].encode()
+    files.write(path, text)
+    before = rubric.load(out)
+    assert rubric.add(out, [FIVE]) == [] and path.read_bytes() == text
+    assert rubric.add(out, [FIVE, SIX]) == [SIX]
+    now, rest = rubric.load(out), iter(path.read_bytes().split(b"\n"))
+    assert all(line in rest for line in text.split(b"\n") if not line.startswith(b"notebooks"))
+    of_six = (item for lesson, item in tasks.items().values() if lesson.notebook == SIX)
+    asked = {item.id: item.points for item in of_six if isinstance(item, tasks.Check)}
+    assert now.checks == before.checks | asked and now.comments == before.comments
+    assert [each.id for each in now.answer] == [each.id for each in before.answer] + ["S1"]
+    assert rubric.add(out, [FIVE, SIX]) == [] and rubric.load(out) == now
+
+
+@pytest.mark.parametrize("text", ["checks = {'05.6' = 2}\n", "answer = []\n[checks]\n", "checks.'05.6' = 2\n"])
+def test_a_rubric_that_takes_nothing_more_is_told_and_stays(out, text):
+    files.write(out / "rubric.toml", text)
+    with pytest.raises(UseError, match=f"so {SIX} would not count"):
+        rubric.add(out, [SIX])
+    assert (out / "rubric.toml").read_text() == text
+
+
 @pytest.mark.parametrize("text", ["{", '{"marks": {"001": {"items": {"T5.1": "x"}}}}', '{"version": 2}'])
 def test_marks_that_cannot_be_read_are_not_written_over(out, text):
     files.write(out / "marks.json", text)
@@ -200,8 +238,10 @@ def test_marks_that_cannot_be_read_are_not_written_over(out, text):
 
 
 def test_the_first_rubric_is_what_the_tasks_say(tmp_path):
-    rules = rubric.load(tmp_path, ["05_resnet50_scaling", "05b_script_for_a_cluster"])
+    rubric.add(tmp_path, ["05_resnet50_scaling", "05b_script_for_a_cluster"])
+    rules = rubric.load(tmp_path)
     assert rules.checks["T6"] == 6 and [item.id for item in rules.answer[0].items][:2] == ["T5.1", "T5.2"]
+    rubric.add(tmp_path / "all", check.counting(tmp_path / "all"))
     assert set(rubric.load(tmp_path / "all").checks) > set(rules.checks)
 
 
@@ -209,9 +249,11 @@ def test_an_optional_lesson_counts_only_where_it_is_named(tmp_path):
     optional = {lesson.notebook: lesson for lesson in tasks.lessons().values() if lesson.optional}
     assert "12_where_a_step_goes" in optional
     ids = {item.id for lesson in optional.values() for item in lesson.task}
+    rubric.add(tmp_path / "all", check.counting(tmp_path / "all"))
     every = rubric.load(tmp_path / "all")
     assert not ids & {*every.checks, *(each.id for each in every.answer)}
-    named = rubric.load(tmp_path / "named", ["05_resnet50_scaling", "12_where_a_step_goes"])
+    rubric.add(tmp_path / "named", ["05_resnet50_scaling", "12_where_a_step_goes"])
+    named = rubric.load(tmp_path / "named")
     assert named.checks["12.2"] == 2 and named.checks["T6"] == 6
 
 

@@ -183,6 +183,12 @@ def test_a_right_function_is_right_however_it_is_written(run):
         assert found["01.1"].state == "right" and found["01.1"].how == "outside", told
 
 
+def test_a_function_that_gets_one_array_four_times_is_not_said_to_change_it(run):
+    code = "import numpy as np\ndef f(copies):\n  return max(np.max(np.abs(copy - copies[0])) for copy in copies)"
+    found, told = run("03_mirrored_strategy", code, 'from labs.checks import check\ncheck("03.6", f)')
+    assert (found["03.6"].state, found["03.6"].how) == ("right", "outside"), told
+
+
 FORGED = (
     START
     + """

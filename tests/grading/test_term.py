@@ -1,7 +1,9 @@
-"""In the middle of a term: a kit that judges otherwise, a late second hand-in; and who tried the checks out."""
+"""In the middle of a term: graded three times, a kit that judges otherwise, a late second hand-in; and who tried the
+checks out."""
 
 import json
 import random
+from difflib import ndiff
 
 import pytest
 from tree import ROOT
@@ -9,8 +11,9 @@ from tree import ROOT
 from labs import files
 from labs.checks import tasks
 from labs.cli import main
-from labs.grading import check, guessing, judge, likeness, marks, points, rubric
+from labs.grading import check, desk, guessing, judge, likeness, marks, points, rubric
 from labs.grading.judge import CheckResult
+from labs.report import document
 from labs.report.archive import zipped
 
 FIVE = "05_resnet50_scaling"
@@ -73,6 +76,75 @@ def judged(monkeypatch):
         monkeypatch.setattr(check, "_kit", lambda root: str(states))
 
     return judged
+
+
+def hand_in_all(tmp_path, who, lessons):
+    """Hand in the notebooks of some lessons, with all their written answers."""
+    contents = {}
+    for lesson in lessons:
+        marks_of = [{"labs": {"id": item.id, "kind": "answer"}} for item in lesson.task if item.kind == "answer"]
+        cells = [
+            {"cell_type": "markdown", "metadata": mark, "source": f"### \n{answer(who + mark['labs']['id'])}"}
+            for mark in marks_of
+        ]
+        text = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+        contents[f"notebooks/{lesson.notebook}.ipynb"] = text.encode()
+    files.write(tmp_path / f"in/{who}.zip", zipped(contents))
+
+
+def all_right(submission, root, notebook, seed):
+    """In place of judge.judged: every check of a notebook that was handed in is right."""
+    state = "right" if f"notebooks/{notebook}.ipynb" in submission.contents else "open"
+    return {id: CheckResult(state, "outside") for id, (of, _) in tasks.items().items() if of.notebook == notebook}, []
+
+
+def test_a_class_is_graded_after_weeks_5_9_and_12_in_one_folder(tmp_path, grade, monkeypatch):
+    """All notebooks count in the end, no mark is lost, and the rubric stays as the instructor has changed it. Ada hands
+    in three times, Ben once."""
+    monkeypatch.setattr(check.sandbox, "sandbox_missing", lambda: None)
+    monkeypatch.setattr(judge, "judged", all_right)
+    monkeypatch.setattr(document, "of_data", lambda _, data, beside=None: repr(data).encode())
+    out, practical, lessons, marked, own = tmp_path / "grades", tasks.on_path("practical"), [], {}, ""
+    for last, handing_in in (("05b", ("Ada", "Ben")), ("08b", ("Ada",)), ("11", ("Ada",))):
+        new = [each for each in practical if each not in lessons and each.notebook.partition("_")[0] <= last]
+        lessons += new
+        for who in handing_in:
+            hand_in_all(tmp_path, who, lessons)
+        grade("collect", tmp_path / "in")
+        said = grade("check", "--notebooks", *(each.notebook for each in lessons))
+        assert f"Added to rubric.toml: {', '.join(each.notebook for each in new)}.\n" in said
+        assert "Added" not in grade("check"), "it is said once"
+
+        ids = [item.id for each in new for item in each.task if item.kind == "answer"]
+        assert [id for id in desk.Desk(out)._tasks() if id in ids] == ids
+        number = numbers(tmp_path)
+        for who in handing_in:
+            for id in ids:
+                grade("mark", number[who], f"{id}.1", 1 if who == "Ada" else 0.5)
+                marked[who, f"{id}.1"] = (5, False) if who == "Ada" else (2.5, False)
+        kept = {(who, id): (at.points, at.open) for who in number for id, at in lines_of(tmp_path, number[who]).items()}
+        assert marked.items() <= kept.items(), "a mark was lost"
+
+        grade("out")
+        rules, totals = rubric.load(out), json.loads((out / "points.json").read_text())
+        of_checks = {id: of for id, of in rules.checks.items() if of}
+        assert {each.id for lesson in lessons for each in lesson.task if isinstance(each, tasks.Check)} == {
+            *rules.checks, "01.3"
+        }  # fmt: skip
+        assert totals[number["Ada"]] == sum(of_checks.values()) + sum(5 for who, _ in marked if who == "Ada")
+        table, overview = (out / "grades.csv").read_text(), (out / "overview.pdf").read_text()
+        assert all(f"{id}" in table and f"({id})" in overview for id in [*of_checks, *rules.items])
+        feedback = (out / f"feedback/{number['Ada']}.pdf").read_text()
+        assert all(lesson.title in feedback for lesson in lessons if any(item.points for item in lesson.task))
+
+        text = (out / "rubric.toml").read_text()
+        gone = [line for line in ndiff(own.splitlines(), text.splitlines()) if line.startswith("-")]
+        assert [line.partition(" = ")[0] for line in gone] == (["- notebooks"] if own else [])
+        own = text.replace('"01.1" = 1\n', '"01.1" = 4  # the first one\n').replace('"01.3" = 2\n', "")
+        own = own.replace('"01.5" = 2\n', '"01.5" = 0\n')
+        files.write(out / "rubric.toml", own)
+    assert (rules.checks["01.1"], rules.checks["01.5"]) == (4, 0)
+    assert totals[number["Ben"]] == sum(at.points for at in lines_of(tmp_path, number["Ben"]).values()) > 50
 
 
 def test_a_check_that_was_mended_gives_points_and_takes_none_without_a_person(tmp_path, grade, judged):
@@ -166,6 +238,7 @@ def test_the_courses_own_code_tries_nothing_out():
 
 
 def test_the_first_rubric_gives_the_larger_part_to_work_that_can_be_seen(tmp_path):
+    rubric.add(tmp_path / "whole", check.counting(tmp_path / "whole"))
     whole = rubric.load(tmp_path / "whole")
     written = sum(item.points for each in whole.answer for item in each.items)
     choices = sum(points for id, points in whole.checks.items() if tasks.task(id).kind == "choice")

@@ -57,6 +57,21 @@ def numbers(n):
     return tf.data.Dataset.range(n)
 
 
+def seeded(seed):
+    """Give a rank the global seed of all others."""
+    import tensorflow as tf
+
+    tf.random.set_seed(seed)
+
+
+def generated(random, n, rank, size):
+    """Answer to 06.11: a share of an order that a generator of NumPy draws."""
+    import tensorflow as tf
+
+    share, number = lambda: random.permutation(n)[rank::size], tf.TensorSpec((), tf.int64)
+    return tf.data.Dataset.from_generator(share, output_signature=number)
+
+
 def block(n, rank, size):
     own = np.array_split(np.arange(n), size)[rank]
     return numbers(n).skip(own[0]).take(len(own)).shuffle(n, seed=1)
@@ -204,27 +219,31 @@ ANSWERS = {
     ),
     "06.11": dict(
         right=[
-            (lambda n, rank, size: numbers(n).shuffle(n, seed=1).shard(size, rank),),
             (lambda n, rank, size: numbers(n).shard(size, rank).shuffle(n, seed=rank),),
             (lambda n, rank, size: numbers(n).shard(size, rank).shuffle(n),),
+            (lambda n, rank, size: seeded(7) or numbers(n).shuffle(n, seed=1).shard(size, rank),),
+            (lambda n, rank, size: generated(np.random.default_rng(7), n, rank, size),),
+            (lambda n, rank, size: np.random.seed(7) or generated(np.random, n, rank, size),),
         ],
         wrong=[
             (lambda n, rank, size: numbers(n).shuffle(n, seed=rank).shard(size, rank),),
             (lambda n, rank, size: numbers(n).shuffle(n, seed=1),),
             (lambda n, rank, size: numbers(n).shard(size, rank),),
-            (lambda n, rank, size: numbers(n).shuffle(n, 1, reshuffle_each_iteration=False).shard(size, rank),),
-            (lambda n, rank, size: numbers(n + 1).shuffle(n + 1, seed=1).shard(size, rank),),
+            (lambda n, rank, size: numbers(n).shard(size, rank).shuffle(n, 1, reshuffle_each_iteration=False),),
+            (lambda n, rank, size: numbers(n + 1).shard(size, rank).shuffle(n + 1, seed=1),),
             (lambda n, rank, size: list(range(rank, n, size)),),
-            (lambda n, rank, size: numbers(n).shuffle(10, seed=1).shard(size, rank),),
+            (lambda n, rank, size: seeded(1) or numbers(n).shuffle(10).shard(size, rank),),
             (lambda n, rank, size: numbers(n).shard(size, rank).shuffle(10),),
-            (lambda n, rank, size: numbers(n).shuffle(n // 3, seed=1).shard(size, rank),),
-            (lambda n, rank, size: numbers(n).shuffle(256, seed=0).shard(size, rank),),
-            (lambda n, rank, size: numbers(n).take(1000).shuffle(n, seed=0).shard(size, rank),),
-            (lambda n, rank, size: numbers(n).shuffle(n, seed=1).shard(size, rank).repeat(),),
+            (lambda n, rank, size: seeded(1) or numbers(n).shuffle(n // 3).shard(size, rank),),
+            (lambda n, rank, size: numbers(n).shard(size, rank).shuffle(256),),
+            (lambda n, rank, size: numbers(n).take(1000).shard(size, rank).shuffle(n, seed=0),),
+            (lambda n, rank, size: numbers(n).shard(size, rank).shuffle(n, seed=1).repeat(),),
             (lambda n, rank, size: numbers(n).skip(rank * (n // size)).take(n // size).shuffle(n, seed=3),),
-            (lambda n, rank, size: numbers(n).shuffle(n, seed=42).take(n // size * size).shard(size, rank),),
+            (lambda n, rank, size: seeded(42) or numbers(n).shuffle(n).take(n // size * size).shard(size, rank),),
             (block,),
-            (lambda n, rank, size: numbers(n).shuffle(n, seed=1).shard(size, rank).batch(4),),
+            (lambda n, rank, size: numbers(n).shard(size, rank).shuffle(n, seed=1).batch(4),),
+            (lambda n, rank, size: numbers(n).shuffle(n, seed=7).shard(size, rank),),  # each rank has a global seed
+            (lambda n, rank, size: generated(np.random, n, rank, size),),
         ],
         secret=r"seed=1|reshuffle|\bseed\b",
     ),

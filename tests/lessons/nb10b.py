@@ -133,10 +133,10 @@ ANSWERS = {
         secret=r"(?<!\d)4(?!\d)",
     ),
     "10.14": dict(
-        right=[(6,), (4,), (5,), (np.int64(5),)],
-        wrong=[(1,), (24,), (12,), (2,), (3,), (8,), (25,), (5.0,), ("4",), (24**0.5,), (4.8,)],
-        secret=r"\b[456]\b",
-        same=[*combinations(range(7, 11), 2)],  # no whole numbers
+        right=[(5,), (np.int64(5),)],
+        wrong=[(1,), (24,), (12,), (2,), (3,), (4,), (6,), (8,), (25,), (5.0,), ("4",), (24**0.5,), (4.8,)],
+        secret=r"\b5\b",
+        same=[*combinations(range(9, 13), 2)],  # no whole numbers
     ),
     "10.15": dict(
         right=[

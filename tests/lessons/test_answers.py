@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from labs import blanks, checks, sandbox
+from labs import blanks, checks
 from labs.author import regions
 from labs.checks import judging, scripts, tasks
 from labs.grading import judge as grader
@@ -177,8 +177,8 @@ def test_no_hint_is_returned_by_a_judge_or_by_a_function_that_judges_share(tmp_p
 
 
 def not_tried(state, text):
-    """Is it a batch script on a machine without a sandbox?"""
-    return bool(sandbox.sandbox_missing()) and state == "open" and text.startswith("not tried out.")
+    """Was it only read, on a machine without a sandbox, or not tried out, on one without JAX?"""
+    return state != "wrong" and text.startswith((judging.ONLY_READ, judging.NOT_TRIED))
 
 
 @each_lesson
@@ -216,7 +216,7 @@ def test_right_answers_are_accepted_and_wrong_ones_get_a_hint_of_their_own(name,
         for one, other in combinations(range(len(hints)), 2):
             if {one, other} not in alike:
                 assert hints[one] != hints[other], f"{id}: wrong answers {one} and {other} get the same hint"
-        assert len(set(hints)) >= 2, f"{id} has one hint for all"
+        assert len(set(hints)) >= 2 or len(hints) < len(row["wrong"]), f"{id} has one hint for all"
 
 
 @each_lesson

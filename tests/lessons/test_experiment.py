@@ -41,7 +41,7 @@ def test_a_rank_that_dies_is_named_and_the_record_says_failed(run):
     assert json.loads(job.record.read_text())["state"] == "failed"
 
 
-def test_a_slow_rank_is_seen_in_the_timeline(run, tmp_path):
+def test_a_slow_rank_is_seen_in_the_timeline_and_in_the_steps_of_the_others(run, tmp_path):
     file = tmp_path / "timeline.json"
     env = {"HOROVOD_TIMELINE": str(file), "HOROVOD_CACHE_CAPACITY": "0"}
     job = run("--network", "SmallCNN", "--images", 256, "--slow", 1, 100, env=env)
@@ -50,7 +50,11 @@ def test_a_slow_rank_is_seen_in_the_timeline(run, tmp_path):
     assert [row["tensors"] for row in rows] == [11] * 16  # 2 epochs of 8 steps
     # The machine may hold up another rank for longer in a step or two, and has more to do in the first.
     assert [row["last"] for row in rows].count(1) > len(rows) / 2
-    assert json.loads(job.record.read_text())["weights"]["identical"]
+    record = json.loads(job.record.read_text())
+    assert record["weights"]["identical"]
+    # Rank 0 writes it. All of its steps wait for the 100 ms of rank 1, and nothing in them says whom they wait for.
+    seconds = [step for epoch in record["epochs"] for step in epoch["step_seconds"]]
+    assert len(seconds) == 16 and sorted(seconds)[8] > 0.08 and sum(seconds) > 15 * 0.1
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,7 @@ def test_engines_that_are_not_installed_are_named_and_left_out(monkeypatch, caps
     assert experiments.table({}, "plain") == []
 
 
+@pytest.mark.more("the script on JAX is called, which `make jax` installs")
 def test_the_script_needs_equal_shares(needs_jax, monkeypatch, capsys):
     from labs.lessons.nb14 import small
 

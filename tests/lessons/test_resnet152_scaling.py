@@ -27,6 +27,13 @@ def runs(tmp_path, monkeypatch):
     return tmp_path / "runs"
 
 
+def kept_search(runs, model, largest, **changed):
+    """The file that a search for the largest batch leaves, with a budget of 128 MiB."""
+    runs.mkdir(exist_ok=True)
+    found = {"model": model, "image_size": 32, "memory": 2**27, "device": "CPU under a memory budget"} | changed
+    (runs / f"maxbatch_{model}_32.maxbatch.json").write_text(json.dumps(found | {"largest": largest}))
+
+
 def test_the_script_for_the_larger_network_differs_in_its_name_only(runs):
     copy = experiments.with_network(SCRIPT, "ResNet152V2")
     assert copy == runs / "ResNet152V2_horovod.py" and "ResNet50" not in copy.read_text()
@@ -95,9 +102,19 @@ def test_the_largest_batch_is_that_of_your_search_or_a_recorded_one(runs, capsys
     assert experiments.largest_batch("ResNet152V2", 32) == (256, "recorded") and not capsys.readouterr().out
     assert experiments.largest_batch("ResNet152V2", 128)[0] is None
     assert capsys.readouterr().out == "ResNet152V2: no search of T8 (notebook 08) is kept here.\n"
-    runs.mkdir()
-    (runs / "maxbatch_ResNet152V2_32.maxbatch.json").write_text(json.dumps({"largest": 64}))
-    assert experiments.largest_batch("ResNet152V2", 32) == (64, "measured")
+    kept_search(runs, "ResNet50V2", 128, memory=2**30)
+    kept_search(runs, "ResNet152V2", 64, memory=2**30)
+    assert experiments.largest_batch("ResNet152V2", 32) == (64, "measured") and not capsys.readouterr().out
+
+
+@pytest.mark.parametrize("other", [None, {"memory": 2**30}, {"device": "another GPU"}, {"image_size": 128}])
+def test_largest_batches_are_compared_only_for_equal_memory_on_the_same_device(runs, capsys, other):
+    kept_search(runs, "ResNet50V2", 64)
+    if other:
+        kept_search(runs, "ResNet152V2", 256, **other)
+    assert experiments.largest_batch("ResNet50V2", 32) == (512, "recorded")
+    assert re.match(r"ResNet50V2: the largest batches of ResNet50V2 \(.*\) and ResNet152V2 .*", capsys.readouterr().out)
+    assert experiments.largest_batch("ResNet152V2", 32) == (256, "recorded")
 
 
 def test_where_own_runs_are_missing_there_is_nothing_to_judge():

@@ -97,10 +97,19 @@ def test_the_largest_batch_is_that_of_the_search_that_is_kept(tmp_path, monkeypa
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     assert experiments.largest_batch("ResNet50V2", 32, 128) == 128
     assert "no search of T8 (notebook 08)" in capsys.readouterr().out
-    file = jobs.folder() / "maxbatch_ResNet50V2_32.maxbatch.json"
-    for text, wanted in ((json.dumps({"largest": 512}), 512), (json.dumps({"largest": None}), 128), ("{", 128)):
-        file.write_text(text)
+    one, other = (jobs.folder() / f"maxbatch_{name}_32.maxbatch.json" for name in ("ResNet50V2", "ResNet152V2"))
+    budget = {"model": "ResNet50V2", "image_size": 32, "memory": 2**30, "device": "CPU under a memory budget"}
+    found = json.dumps(budget | {"largest": 512})
+    one.write_text(found)
+    assert experiments.largest_batch("ResNet50V2", 32, 128) == 128
+    assert "and ResNet152V2 (no search) cannot be compared, so 128 images are used" in capsys.readouterr().out
+    other.write_text(json.dumps(budget | {"largest": 256}))
+    for text, wanted in ((found, 512), (json.dumps({"largest": None}), 128), ("{", 128)):
+        one.write_text(text)
         assert experiments.largest_batch("ResNet50V2", 32, 128) == wanted
+    one.write_text(found)
+    other.write_text(json.dumps(budget | {"largest": 32, "memory": 2**27}))
+    assert experiments.largest_batch("ResNet50V2", 32, 128) == 128
 
 
 def test_networks_are_measured_in_the_background_one_after_the_other(monkeypatch):

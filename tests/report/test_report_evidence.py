@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import reported
@@ -12,7 +13,7 @@ from labs.checks import tasks
 from labs.checks.kept import read
 from labs.lessons.nb13 import game
 from labs.lessons.nb13.programs import all_reduce, backward, forward, gradient, load, program, update
-from labs.report import document
+from labs.report import document, evidence
 from labs.report.course import look
 from labs.report.gather import gather_report
 
@@ -46,6 +47,19 @@ def test_the_outcome_of_a_prediction_is_that_of_a_run_that_is_shown():
     for item in predicted:
         for name in filter(None, (item.outcome.of, item.outcome.by)):
             assert any(re.fullmatch(pattern, name) for pattern in patterns), f"{item.id}: {name}"
+
+
+def test_the_outcome_compares_largest_batches_of_equal_budgets_only():
+    def search(model, largest, memory):
+        found = {"model": model, "image_size": 32, "device": "a GPU", "memory": memory, "largest": largest}
+        return {f"maxbatch_{model}_32.maxbatch.json": found}
+
+    small, large = search("ResNet50V2", 512, 2**30), search("ResNet152V2", 256, 2**30)
+    prediction = tasks.task("08.7")
+    assert evidence.outcome(SimpleNamespace(measured=small | large), prediction).value == 2
+    small = search("ResNet50V2", 64, 2**27)
+    assert "cannot be compared" in evidence.outcome(SimpleNamespace(measured=small | large), prediction).text
+    assert evidence.outcome(SimpleNamespace(measured=large), prediction) is None
 
 
 @pytest.mark.parametrize(("text", "items"), [(None, {}), ('{"items": {"05.1": {"state": "right"}}}', {"05.1"})])

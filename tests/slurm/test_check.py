@@ -137,6 +137,13 @@ def changed(name):
     return text, numbers
 
 
+def test_a_misspelt_option_is_named_once_and_counts_as_the_one_that_was_meant():
+    text = (RENDERED / "cte-power" / ONE).read_text().replace("--cpus-per-task", "--cpus-per-taks")
+    (one,) = found(text, "cte-power", ROOT)
+    assert one.problem.endswith("--cpus-per-taks is not an option of sbatch.")
+    assert one.fix == "Did you mean --cpus-per-task?"
+
+
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_script_gives_its_own_finding_alone(name, course):
     text, numbers = changed(name)

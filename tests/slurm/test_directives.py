@@ -42,7 +42,7 @@ REFUSED = [
 
 def test_directives_that_sbatch_refuses():
     for line, words in REFUSED:
-        ((number, _, reason),) = directives.read(f"#!/bin/bash\n#SBATCH {line}\n").refused
+        ((number, *_, reason),) = directives.read(f"#!/bin/bash\n#SBATCH {line}\n").refused
         assert number == 2 and words in reason, line
 
 

@@ -1,7 +1,5 @@
 """A batch script tried out by bash in the sandbox: what it started, with which words, at which line; how it failed."""
 
-import os
-
 import pytest
 
 from labs import sandbox
@@ -12,11 +10,7 @@ HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=2\n#SBATCH --g
 FIRST = HEAD.count("\n") + 1
 
 
-@pytest.fixture(autouse=True)
-def tried():
-    """Skip where there is no sandbox, but not in CI, which must have it."""
-    if reason := sandbox.sandbox_missing():
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no sandbox here: {reason}")
+pytestmark = pytest.mark.usefixtures("needs_sandbox")
 
 
 def run(body, head=HEAD, **given):

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -568,6 +569,40 @@ def test_what_the_recorder_was_told_otherwise_is_an_error_that_names_both(tmp_pa
 
     with pytest.raises(ObservedError, match=message):
         told(tmp_path, **case)
+
+
+@pytest.mark.parametrize(
+    "layer, told, right",
+    [
+        ("resnet50", "ResNet50V2", False),
+        ("resnet50v2", "ResNet50", False),
+        ("resnet50v2", "ResNet152V2", False),
+        ("resnet50v2", "baseline", False),
+        ("mobilenet_1.00_224", "MobileNetV2", False),
+        ("mobilenetv2_1.00_224", "MobileNet", False),
+        ("inception_resnet_v2", "InceptionV3", False),
+        ("efficientnetv2-b0", "EfficientNetB0", False),
+        ("resnet50", "ResNet50", True),
+        ("resnet50v2", "ResNet50V2", True),
+        ("resnet50v2", "resnet50v2", True),
+        ("resnet50v2_1", "my ResNet50V2 with dropout", True),
+        ("mobilenet_1.00_224", "MobileNet", True),
+        ("inception_resnet_v2", "InceptionResNetV2", True),
+        ("efficientnetv2-b0", "EfficientNetV2B0", True),
+        ("SmallCNN", "SmallCNN", True),
+        ("my_resnet", "my_resnet", True),
+    ],
+)
+def test_a_network_is_told_apart_from_those_whose_names_contain_its_own(layer, told, right):
+    import keras
+
+    from labs.training import observed
+
+    model = keras.Sequential([keras.Input((4,)), keras.Sequential([keras.layers.Dense(2)], name=layer)])
+    model.compile(keras.optimizers.SGD(0.01), loss="mse", jit_compile=False)
+    declared = records.Configuration(model=told, strategy="single", workers=1, learning_rate=0.01)
+    with nullcontext() if right else pytest.raises(observed.ObservedError, match=f"told model='{told}', but"):
+        observed.start(model, declared)
 
 
 def test_the_network_under_another_name_is_an_error():

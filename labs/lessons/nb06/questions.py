@@ -1,6 +1,8 @@
 """Judges of 06_horovod_sharding."""
 
 import ast
+import contextlib
+import random
 from functools import partial
 from pathlib import Path
 
@@ -221,27 +223,46 @@ def expected(function):
     )
 
 
-@judges("06.11")
-def fair(function):
-    made = {}  # 301 is not a multiple of 2 or 3; a buffer of a fixed size may hold 301 samples, but not 3001
-    for n, size, passes in ((301, 2, 3), (301, 3, 3), (3001, 2, 1)):
-        with tried(f"n={n} and size={size}"):
-            datasets = [function(n, rank, size) for rank in range(size)]
-        for dataset in datasets:
+@contextlib.contextmanager
+def _random_numbers(seed):
+    """Random numbers as after keras.utils.set_random_seed(seed), and afterwards as before."""
+    import tensorflow as tf
+    from tensorflow.python.eager import context
+
+    python, numpy, tensorflow = random.getstate(), np.random.get_state(), context.global_seed()
+    for set_seed in (random.seed, np.random.seed, tf.random.set_seed):
+        set_seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+        tf.random.set_seed(tensorflow)
+
+
+def _epochs(function, n, size, passes, seeds):
+    """What each rank reads in each epoch (a pass over its data set), with these global seeds of the ranks."""
+    by_rank = [[] for _ in range(size)]
+    for rank, seed in enumerate(seeds):
+        with _random_numbers(seed):
+            with tried(f"n={n} and size={size}"):
+                dataset = function(n, rank, size)
             yield (
                 not hasattr(dataset, "as_numpy_iterator"),
                 f"Your function returns {an(type(dataset).__name__)}: return a tf.data.Dataset of sample numbers.",
             )
-        made[n, size] = epochs = []
-        for _ in range(passes):  # over the data sets: epochs
-            epochs.append([])
-            for dataset in datasets:
-                epochs[-1].append((yield from _numbers(dataset, n)))
-        endless = any(len(read) > n for read in made[n, size][0])
-        yield (
-            endless,
-            f"One pass over your dataset gives more than {n} samples. A pass must be one epoch, so leave out `repeat`.",
-        )
+            for _ in range(passes):
+                by_rank[rank].append((yield from _numbers(dataset, n)))
+                endless = f"One pass over your dataset gives more than {n} samples. A pass must be one epoch"
+                yield len(by_rank[rank][-1]) > n, f"{endless}, so leave out `repeat`."
+    return [*zip(*by_rank, strict=True)]
+
+
+@judges("06.11")
+def fair(function):
+    made = {}  # 301 is not a multiple of 2 or 3; a buffer of a fixed size may hold 301 samples, but not 3001
+    for n, size, passes in ((301, 2, 3), (301, 3, 3), (3001, 2, 1)):
+        made[n, size] = yield from _epochs(function, n, size, passes, range(size))
     for (n, size), epochs in made.items():
         for epoch, reads in enumerate(epochs, 1):
             found = coverage(reads, n)
@@ -259,6 +280,12 @@ def fair(function):
             lost = f"In epoch 1 with n={n} and {size} ranks, nobody reads {some(found.unseen)}."
             yield not len(found.repeated), f"{lost} Is every sample in a share, even if n is no multiple of {size}?"
             read = f"{some(found.repeated)} are read more than once and {some(found.unseen)} by nobody"
+            (alike,) = yield from _epochs(function, n, size, 1, [0] * size)
+            yield (
+                coverage(alike, n).right,
+                "With equal global seeds, each sample would be read once. But each rank has its own, and in epoch 1 "
+                f"with {size} ranks, {read}. What does the order depend on?",
+            )
             yield (
                 True,
                 f"In epoch 1 with {size} ranks, {read}. What must all ranks have in common to divide the samples?",

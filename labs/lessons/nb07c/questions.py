@@ -209,7 +209,7 @@ def smallest_first_mended(path):
 @judges("07.46")
 def signal_number(number):
     yield isinstance(number, str), "Give the signal's number: `kill -l` in a terminal lists names and numbers."
-    yield number == 15, "Signal 15 is what the launcher then sends to the other ranks. Which one ended rank 1?"
+    yield number == 15, "Signal 15, SIGTERM, asks a program to end. Which number is in the launcher's lines?"
     yield (
         number in (137, -9),
         "A shell adds 128 to the number of a signal, and Python writes a minus sign before it. Which signal is it?",

@@ -3,13 +3,11 @@
 Own and recorded runs come from two machines, so a comparison of the two networks never mixes them.
 """
 
-import json
-from contextlib import suppress
 from pathlib import Path
 
 from labs import blanks, jobs
 from labs.jobs.job import GOING
-from labs.measure import study
+from labs.measure import maxbatch, study
 from labs.results.run import load_record
 
 SMALL, LARGE = "ResNet50V2", "ResNet152V2"
@@ -51,15 +49,19 @@ def lacks(small_files, large, way, beside=(), going=False):
 
 
 def largest_batch(model, image_size):
-    """(the largest batch that the search of T8 found, "measured"); without a search one of another machine and
-    "recorded"; where there is no recorded one either, None, which one printed line says."""
-    with suppress(OSError, ValueError, KeyError):
-        found = json.loads((jobs.folder() / f"maxbatch_{model}_{image_size}.maxbatch.json").read_text(encoding="utf-8"))
-        if found["largest"]:
-            return found["largest"], "measured"
-    if (model, image_size) not in LARGEST:
-        print(f"{model}: no search of T8 (notebook 08) is kept here.")
-    return LARGEST.get((model, image_size)), "recorded"
+    """(the largest batch that the search of T8 found, "measured"); without a search of both networks with the same
+    memory one of another machine and "recorded"; where there is no recorded one either, None. A printed line says why.
+    """
+    recorded = LARGEST.get((model, image_size))
+    try:
+        if found := maxbatch.largest_kept(model, image_size, {SMALL, LARGE} - {model}):
+            return found, "measured"
+        why = "" if recorded else "no search of T8 (notebook 08) is kept here"
+    except maxbatch.BatchError as problem:
+        why = str(problem)
+    if why:
+        print(f"{model}: {why}.")
+    return recorded, "recorded"
 
 
 def both(files):

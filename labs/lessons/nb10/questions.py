@@ -54,8 +54,8 @@ def _no_number(value):
 HINTS = {
     "input": "its core works hard for a batch of 64, yet does few of the network's operations. Its number of "
     "images grows evenly, so nothing interrupts it now and then",
-    "exchange": "two ranks over MPI, both fully busy, yet they do only a small share of the operations. Over MPI, a "
-    "waiting rank is busy, and a pausing one is not. What keeps both of them busy all the time?",
+    "exchange": "two ranks over MPI, both fully busy, yet they do only a small share of the operations. Over MPI, "
+    "two ranks that only wait keep about one core busy together. What keeps both cores busy all the time?",
     "validation": "its number of images grows like a staircase. What does the core compute while it is level?",
     "computation": "its core is busy all the time, and it does the highest share of the operations that it could do",
     "slow rank": "two ranks over Gloo, where a waiting rank sleeps. Most of the time, neither core is in use, but "

@@ -36,7 +36,7 @@ def block(size):
         not whole,
         "Give an int, as `round(...)` gives: a block consists of whole layers, and the next cell builds such blocks.",
     )
-    kept = {each: ceil(layers / each) + each for each in range(1, layers + 1)}
+    kept = {each: layers / each + each for each in range(1, layers + 1)}
     yield size in kept and kept[size] == min(kept.values()), None
     yield (
         size == 1,
@@ -49,8 +49,8 @@ def block(size):
     yield size not in kept, f"There are {layers} layers, so a block has 1 to {layers} of them."
     yield (
         True,
-        f"With blocks of {size}, memory holds {ceil(layers / size)} inputs, and {size} activations while the backward "
-        "pass is in a block. Is there a size with a smaller sum?",
+        f"With blocks of {size}, memory holds 24 / {size} inputs and {size} activations: a sum of {kept[size]:.3g}. Is "
+        "there a size with a smaller sum?",
     )
 
 

@@ -1,15 +1,13 @@
 """What notebook 12 reads of notebooks 05 and 08, the steps that it measures, and what it fits to them."""
 
-import json
 import threading
 import time
-from contextlib import suppress
 from dataclasses import replace
 from statistics import fmean
 
 from labs import costs, jobs, recorded
 from labs.jobs import bar
-from labs.measure import breakdown
+from labs.measure import breakdown, maxbatch
 from labs.results import intervals
 
 
@@ -71,12 +69,15 @@ def fitted(observations):
 
 
 def largest_batch(model, image_size, otherwise):
-    """The largest batch of a network that the search of T8 has kept; without one, a printed line and `otherwise`."""
-    with suppress(OSError, ValueError, KeyError):
-        found = json.loads((jobs.folder() / f"maxbatch_{model}_{image_size}.maxbatch.json").read_text(encoding="utf-8"))
-        if found["largest"]:
-            return found["largest"]
-    print(f"{model}: there is no search of T8 (notebook 08) here, so {otherwise} images are used as its largest batch.")
+    """The largest batch of a network that the search of T8 has kept; a printed line and `otherwise` without one, or
+    where the other network of T8 was not searched with the same memory."""
+    try:
+        if found := maxbatch.largest_kept(model, image_size, {"ResNet50V2", "ResNet152V2"} - {model}):
+            return found
+        why = "there is no search of T8 (notebook 08) here"
+    except maxbatch.BatchError as problem:
+        why = problem
+    print(f"{model}: {why}, so {otherwise} images are used as its largest batch.")
     return otherwise
 
 

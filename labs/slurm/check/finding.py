@@ -79,7 +79,7 @@ class Subject:
 
     def miswritten(self, part):
         """Does a directive that sbatch refuses hold this text? What it should have said is then told already."""
-        return any(part in word.lower() for _, word, _ in self.script.refused)
+        return any(part in word.lower() for _, word, *_ in self.script.refused)
 
     def line(self, *options):
         """Line number of the directive that counts for the first of these options that is given, else of the last

@@ -45,21 +45,22 @@ def _first_line(subject):
 
 
 def _ignored(subject):
+    begin = subject.script.first_command or len(subject.lines)
+    late = [line for line, *_ in subject.script.ignored if line > begin]
     for line, text, reason in subject.script.ignored:
-        same = [one for one in subject.script.ignored if one[2] == reason]
-        if "after the first command" in reason and same[0][0] != line:
+        if line in late[1:]:
             continue  # told with the first of them
-        others = f" and the {len(same) - 1} below it" if "after" in reason and len(same) > 1 else ""
+        others = f" and the {len(late) - 1} below it" if line in late and len(late) > 1 else ""
         yield finding("ignored", line, text=text, others=others, reason=reason)
 
 
 def _refused(subject):
-    for line, word, reason in subject.script.refused:
-        near = directives.similar(word.partition("=")[0]) if "no option of sbatch" in reason else None
+    for line, word, kind, reason in subject.script.refused:
+        near = directives.similar(word.partition("=")[0]) if kind == "unknown" else None
         fix = f"Did you mean --{near}?" if near else "Write #SBATCH --option=value, without blanks around the =."
-        if "word processor" in reason:
+        if kind == "typographic":
             fix = "Type - and quotation marks on the keyboard again; this one was copied from a formatted text."
-        elif "no option of sbatch" in reason and not near:
+        elif kind == "unknown" and not near:
             fix += " If it belongs to a plugin of your site, sbatch --help there lists it."
         yield finding("refused", line, reason=reason, fix=fix)
 

@@ -1,0 +1,132 @@
+"""The answers that notebooks 06 to 07c key are true."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from tree import ROOT
+from waiting import until
+
+from labs.author import regions
+from labs.data import shares
+from labs.jobs import launch, standing
+from labs.lessons import training_scripts
+from labs.lessons.nb07c import following
+from labs.results import standstill
+
+SCRIPTS = ROOT / "solutions/scripts"
+
+
+def test_shard_of_a_sorted_source_gives_batches_of_nearly_one_class_alike_on_all_workers():
+    """06.6"""
+    import tensorflow as tf
+
+    labels = np.repeat(np.arange(10), 48)
+    parts = [list(tf.data.Dataset.range(480).shard(2, rank).batch(16).as_numpy_iterator()) for rank in range(2)]
+    assert shares.coverage([np.concatenate(part) for part in parts], 480).right  # not b
+    assert all(set(labels[np.concatenate(part)]) == set(range(10)) for part in parts)  # not a
+    for step in zip(*parts, strict=True):
+        assert len(set(labels[np.concatenate(step)])) <= 2
+
+
+def test_orders_of_their_own_overlap_in_every_epoch():
+    """06.10"""
+    import tensorflow as tf
+
+    orders = [tf.data.Dataset.range(1000).shuffle(1000, seed=10 + rank).shard(2, rank) for rank in range(2)]
+    epochs = [[list(order.as_numpy_iterator()) for order in orders] for _ in range(5)]
+    found = [shares.coverage(reads, 1000) for reads in epochs]
+    # A quarter; the number has a standard deviation of 8. Nothing gets better with the epochs, as a has it.
+    assert all(210 < len(each.unseen) == len(each.repeated) < 290 for each in found)
+    assert {len(read) for reads in epochs for read in reads} == {500}  # not c
+    assert len({frozenset(each.unseen) for each in found}) == 5  # not d
+
+
+@pytest.mark.slow
+def test_each_rank_of_the_colleagues_script_goes_through_all_images():
+    """06.20"""
+    plays = training_scripts.ranks(SCRIPTS / "colleague.py", [(1, 1), (2, 2)])
+    (alone,), two = [[facts["fits"][0] for facts in by_rank] for by_rank in plays]
+    everything = list(range(training_scripts.IMAGES_OF_RANKS))
+    for fit in (alone, *two):
+        assert sorted(number for step in fit["batches"] for number in step) == everything
+        assert {len(step) for step in fit["batches"]} == {training_scripts.LOCAL_BATCH_OF_RANKS}  # not b
+    assert len(two[0]["batches"]) == len(alone["batches"])  # not a: as many steps
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory, needs_horovod):
+    folder = tmp_path_factory.mktemp("ranks")
+    program = [sys.executable, ROOT / "tests/programs/begin_and_average.py", folder, SCRIPTS]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "HOROVOD_GLOO_TIMEOUT_SECONDS": "600"}
+    done = subprocess.run([*launch.command(2), *map(str, program)], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [json.loads((folder / f"rank{rank}.json").read_text()) for rank in range(2)]
+
+
+def test_weights_stay_identical_by_the_broadcast_and_the_averaged_gradients(found):
+    """07.12"""
+    for each in found:
+        assert each["both"] == [0, 0]
+        before, after = each["no broadcast"]
+        assert before > 0.1 and after == pytest.approx(before, abs=1e-6)  # weights that begin apart stay as far apart
+        before, after = each["no average"]
+        assert before == 0 and after > 1e-3
+
+
+def test_ranks_that_divide_the_batch_train_as_one_rank_does(found):
+    """07.18"""
+    for each in found:
+        assert each["option 2"] == pytest.approx(each["1 rank"], abs=1e-5)
+        for other in ("option 1", "option 1, as many updates"):  # not a, b
+            assert abs(each[other] - each["1 rank"]) > 0.1
+
+
+@pytest.fixture
+def started(tmp_path, monkeypatch, needs_horovod):
+    """started(name, *changes) -> a job of notebook 07c, as students get it; ended after the test."""
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr(standing, "PAUSE", 0.05)
+    made = []
+
+    def started(name, *changes):
+        text = regions.blank((SCRIPTS / f"{name}.py").read_text())
+        for old, new in changes:
+            assert text.count(old) == 1
+            text = text.replace(old, new)
+        (tmp_path / f"{name}.py").write_text(text)
+        made.append(following.start(tmp_path / f"{name}.py", name))
+        return made[-1]
+
+    yield started
+    for job in made:
+        job.stop(0.5)
+
+
+def said(job):
+    """What `labs why` says of the job, in one line; nothing as long as no rank has begun."""
+    try:
+        return " ".join(standstill.verdict(standing.ranks(job.stem)))
+    except standing.StandingError:
+        return ""
+
+
+def test_a_job_that_hangs_prints_nothing_and_does_not_end(started):
+    """07.30"""
+    job = started("reports_loss")
+    assert until(lambda: "They wait in different calls" in said(job)), job.err.read_text()
+    assert following.letter(job) == "h" and job.state == "running"
+    assert job.out.read_text() == job.err.read_text() == ""
+
+
+def test_a_rank_that_computes_for_long_arrives(started):
+    """07.42"""
+    job = started("tries_many", ("STEPS, RATE, TRIES = 400, 0.3, 20", "STEPS, RATE, TRIES = 6, 0.9, 10"))
+    late = r"Rank 0 waits in allreduce, .* Not there: rank 1\. Rank 1 computes"  # neither c nor d
+    assert until(lambda: re.search(late, said(job))), job.err.read_text()
+    assert until(lambda: job.state != "running") and job.state == "finished", job.explain()  # not a
+    assert "slope" in job.out.read_text()
