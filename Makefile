@@ -186,7 +186,7 @@ test: setup ## Run every test, then the solution notebooks on the small preset; 
 test-more: setup ## What is too dear for `make test`: it says what and why
 	@$(ACTIVATE)
 	export MORE=1 FACTS=live WARM=1 NOTEBOOKS_PRESET=test
-	python -m pytest tests/browser/test_web_pages.py tests/browser/test_widgets.py tests/cluster/test_turns_in_slurm.py tests/grading/test_made_class.py tests/hvd tests/jobs tests/lessons tests/measure tests/models tests/notebooks tests/test_fuzz.py tests/test_setup.py tests/test_warm.py $(wildcard $(WHOLE:%=solutions/%_*.ipynb)) $(call NBVAL,test,600) $(PARALLEL) $(ARGS)
+	python -m pytest tests/browser/test_web_pages.py tests/browser/test_widgets.py tests/cluster/test_turns_in_slurm.py tests/grading/test_made_class.py tests/hvd tests/jobs tests/keys tests/lessons tests/measure tests/models tests/notebooks tests/test_fuzz.py tests/test_setup.py tests/test_warm.py $(wildcard $(WHOLE:%=solutions/%_*.ipynb)) $(call NBVAL,test,600) $(PARALLEL) $(ARGS)
 # Notebooks with the course's two networks, which have a part of their blocks in `make test` (tests/warm), and the one
 # that has parts on JAX.
 WHOLE := 05 08 14

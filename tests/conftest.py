@@ -81,6 +81,7 @@ SLOW |= {
 
 # What `make test` leaves to `make test-more`, and why; a test of its own has the marker `more` with its reason.
 MORE = {
+    "jax": "what needs JAX, which `make jax` installs",
     "live": "scripts are tried out whose facts are recorded (facts.py), and the facts compared: 215 times",
     "fuzz": "files and command lines that nobody would write: 400 of each kind, of which `make test` draws 100",
     "warm": "the server of WARM=1 forks programs that do what cold ones do",
@@ -93,6 +94,8 @@ def more(item):
     marker = item.get_closest_marker("more")
     if marker:
         return marker.args[0]
+    if "needs_jax" in getattr(item, "fixturenames", ()):
+        return MORE["jax"]
     if item.path.name == "test_warm.py":
         return MORE["warm"]
     if item.path.name == "test_fuzz.py":
@@ -216,6 +219,13 @@ def needs_sandbox():
 
     if reason := sandbox.sandbox_missing():
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no sandbox here: {reason}")
+
+
+@pytest.fixture(scope="session")
+def needs_jax():
+    """Skip where JAX is not installed, but not in CI, whose `make test-more` has it."""
+    if importlib.util.find_spec("jax") is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("JAX is not installed (make jax)")
 
 
 @pytest.fixture(scope="session")

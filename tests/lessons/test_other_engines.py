@@ -29,13 +29,6 @@ program.main(sys.argv[1:])
 """
 
 
-@pytest.fixture(scope="session")
-def needs_jax():
-    """Skip where JAX is not installed, but not in CI, which must have it."""
-    if importlib.util.find_spec("jax") is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("JAX is not installed (make jax)")
-
-
 @pytest.mark.more("the same 20 steps on five engines: five programs that compile")
 @pytest.mark.slow
 def test_all_engines_agree_and_a_missing_exchange_exceeds_the_tolerance_tenfold(
@@ -110,7 +103,6 @@ def test_engines_that_are_not_installed_are_named_and_left_out(monkeypatch, caps
     assert experiments.table({}, "plain") == []
 
 
-@pytest.mark.more("the script on JAX is called, which `make jax` installs")
 def test_the_script_needs_equal_shares(needs_jax, monkeypatch, capsys):
     from labs.lessons.nb14 import small
 
