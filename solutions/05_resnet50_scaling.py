@@ -9,7 +9,7 @@
 # %% [markdown]
 # # How much faster do more workers train ResNet50V2?
 #
-# **Time: 70 minutes, including 6 minutes of computing on 2 cores.** Two optional parts at the end take about 20 minutes more.
+# **Time: 70 minutes, including 8 minutes of computing on 2 cores.** Two optional parts at the end take about 20 minutes more.
 #
 # **Paths:** *an afternoon* (its last notebook), *the practical* (next: `05b_script_for_a_cluster`), *everything*.
 #

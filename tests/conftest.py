@@ -70,6 +70,7 @@ SLOW |= {
     "facts",
     "horovod_script",
     "launch",
+    "one_machine",
     "published",
     "scripts",
     "scaling_published",
