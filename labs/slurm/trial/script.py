@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -108,7 +109,7 @@ def _once(argv, files, env, text):
         "LC_ALL": "C",
         "BASH_ENV": "/tmp/beside.sh",
         "LABS_CALLS": f"{walls.WORK}/{calls.FOLDER}",
-        "LABS_REAL_PYTHON": sys._base_executable,
+        "LABS_REAL_PYTHON": os.path.realpath(sys._base_executable),
         "LABS_SECONDS": str(SECONDS),
     }
     read_only = [] if sys.base_prefix.startswith("/usr") else [sys.base_prefix]
