@@ -33,7 +33,9 @@ def test_the_ratio_of_the_networks_is_closer_to_the_activations_than_to_the_mult
     sent = large.gradient_bytes / small.gradient_bytes
     assert f"the {adds:.2f} of the multiply-adds" in text("08b")
     here = [counts.of(name, 32, 10).activation_bytes for name in ("ResNet50V2", "ResNet152V2")]
-    factors = f"({kept:.2f} with images of 224x224, {here[1] / here[0]:.2f} with 32x32) and of gradients ({sent:.2f} with"
+    factors = (
+        f"({kept:.2f} with images of 224x224, {here[1] / here[0]:.2f} with 32x32) and of gradients ({sent:.2f} with"
+    )
     assert f"activations {factors} both)" in text("08b")
     assert f"{ratio:.4g} (" in on_gpu.networks()
 
