@@ -78,8 +78,11 @@ def outside() -> list[dict[str, str | None]]:
         if place != own and (own / name).is_dir():
             found.setdefault(str(place), []).append(name)
     means = "taken in place of the packages that the course was tested with"
-    row = {"what": "packages", "means": means, "fix": f"type `{_ALONE}` and start again"}
-    return [row | {"found": f"{', '.join(names)} from {folder}"} for folder, names in found.items()]
+    fix = f"type `{_ALONE}` and start again"
+    return [
+        {"what": "packages", "found": f"{', '.join(names)} from {folder}", "means": means, "fix": fix}
+        for folder, names in found.items()
+    ]
 
 
 def broken() -> dict[str, str | None] | None:

@@ -90,12 +90,12 @@ def largest_kept(model, image_size, beside):
     Raises BatchError if a network of `beside` was not searched with the same memory on the same device: then the two
     largest batches cannot be compared.
     """
-    found = {name: _read(name, image_size) for name in (model, *beside)}
-    if not found[model]:
+    result = _read(model, image_size)
+    if not result:
         return None
     for name in beside:
-        refuse_other_budget(found[model], found[name] or {"model": name})
-    return found[model]["largest"]
+        refuse_other_budget(result, _read(name, image_size) or {"model": name})
+    return result["largest"]
 
 
 def _read(model, image_size):
