@@ -74,11 +74,11 @@ def students():
         "answers": {"T5": WORDS},
         "findings": [finding("copy", "ResNet50_w1", COPIED.replace("002", "001")), finding("progress", "x", "y")],
     }, {five: notebook(_05_5=CODE), f"{runs}/{dispute.FILE}": disputed(_05_5="Speedup is new over old.")}  # fmt: skip
-    blank = {id: judged("open", text="not done") for id in ("_05_10", "_05_11", "_05_12", "_05_14", "_05_16", "T6")}
+    blank = {id: judged("open", text="not done") for id in ("_05_10", "_05_11", "_05_12", "_05_16", "T6")}
     yield NAMES[2], {"checks": checks(**blank)}, {five: notebook()}
     yield NAMES[3], {}, {}
     left = judged("open", "person", "not judged: it imports 'os'", code="import os\nepochs_together = 72")
-    stopped = {id: judged("open", text="its cell was not reached") for id in ("_05_14", "_05_15", "_05_16")}
+    stopped = {id: judged("open", text="its cell was not reached") for id in ("_05_15", "_05_16")}
     yield NAMES[4], {
         "checks": checks(_05_13=left, **stopped),
         "answers": {"T5": WORDS},

@@ -98,7 +98,7 @@ def test_the_first_page_says_what_to_do_next(out, grade):
     grade("mark", "001", "T5.1", "1", "--comment", "Name the machine of each run.")
     grade("out")
     first = text(out, "001", 0)
-    assert first.startswith("Feedback for Ada Example ") and "of 99 points so far." in first
+    assert first.startswith("Feedback for Ada Example ") and "of 98 points so far." in first
     steps = first[first.index("What to do next") : first.index("What was good")]
     assert re.findall(r"\b(\d)\. (\w+)", steps) == [("1", "Write"), ("2", "Correct"), ("3", "Correct")]
     assert "Upside down" in steps and "All 14 checks of notebook 01" in first and "Name the machine" in first
