@@ -106,7 +106,7 @@ def test_the_first_page_says_what_to_do_next(out, grade):
     third = text(out, "003", 0)
     assert "labs dispute" in third and "Go on with notebook 05" in third
     step = third[third.index("Go on with notebook 05") :].partition("3. ")[0]
-    assert "(T5)" in step and "(up to 32 points)" in step  # what it has to write belongs to the same step
+    assert "(T5)" in step and "(up to 31 points)" in step  # what it has to write belongs to the same step
     assert "It stopped before" in (fifth := text(out, "005", 0)) and "NameError: name 'rows'" in fifth
 
 

@@ -101,7 +101,7 @@ def test_the_honest_are_not_accused(found, who):
 
 @pytest.mark.parametrize("who", ["Honest One", "Honest Two", "Honest Three"])
 def test_what_is_right_is_judged_right(found, who):
-    assert set(states(found[who]).values()) == {"right"} and len(states(found[who])) == 28
+    assert set(states(found[who]).values()) == {"right"} and len(states(found[who])) == 27
 
 
 PLANTED = {
