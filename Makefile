@@ -32,7 +32,7 @@ UV_MIN := $(shell sed -n 's/^required-version = ">=\([0-9.]*\).*/\1/p' pyproject
 # The environment's programs first; `uv run` takes the environment as it is and never changes or downloads anything.
 ACTIVATE := export PATH="$(BIN):$$PATH" UV_NO_SYNC=1
 
-AFFECTED := notebooks 06 and 07 and the Horovod parts of later ones do not run, everything on MirroredStrategy does
+AFFECTED := notebooks 07 and 08 and the Horovod parts of later ones do not run, everything on MirroredStrategy does
 COMPILER := install a C++ compiler (Debian, Ubuntu: build-essential; conda: cxx-compiler make), then run `make horovod`
 OFFLINE := Failed to (fetch|download|resolve)|error sending request|dns error|network was disabled|timed out
 
@@ -153,7 +153,7 @@ horovod: ## Try again to compile Horovod, for example after installing a compile
 	if [ -s "$(STAMP)" ]; then tail -n 20 "$(LOG)"; exit 1; fi
 	echo "Horovod is installed."
 
-jax: ## Install JAX for notebook 14: 90 MB to download, 400 MB on disk, for the CPU only
+jax: ## Install JAX for notebook 27: 90 MB to download, 400 MB on disk, for the CPU only
 	@$(if $(COMPLETE),echo "The active environment is yours: install JAX into it yourself: pip install 'jax>=0.10.2'" >&2; exit 1)
 	make --no-print-directory setup JAX=1 GPU=$(GPU)
 
@@ -180,7 +180,7 @@ browser-test: setup ## Run the tests that move the widgets in a real browser, an
 	$(if $(COMPLETE),,uv sync --locked --inexact --group browser)
 	CI=true python -m pytest tests/browser $(ARGS)
 
-test: setup ## Run every test, then the solution notebooks on the small preset; make test ROOM=costs, ROOM=nb05: of one room, lesson
+test: setup ## Run every test, then the solution notebooks on the small preset; make test ROOM=costs, ROOM=05: of one room, notebook
 	@$(call run-tests,test,600)
 
 test-more: setup ## What is too dear for `make test`, or needs SLURM, a browser or JAX: it says what and why
@@ -189,7 +189,7 @@ test-more: setup ## What is too dear for `make test`, or needs SLURM, a browser 
 	python -m pytest tests/browser tests/cluster tests/grading/test_made_class.py tests/hvd tests/jobs tests/keys tests/lessons tests/measure tests/models tests/notebooks tests/test_fuzz.py tests/test_setup.py tests/test_warm.py $(wildcard $(WHOLE:%=solutions/%_*.ipynb)) $(call NBVAL,test,600) $(PARALLEL) $(ARGS)
 # Notebooks with the course's two networks, which have a part of their blocks in `make test` (tests/warm), and the one
 # that has parts on JAX.
-WHOLE := 05 08 14
+WHOLE := 05 09 27
 
 test-quick: setup ## Run the tests that start no processes and train nothing, in about a minute
 	@$(ACTIVATE)
@@ -223,15 +223,15 @@ test-versions: setup ## Run the parts without Horovod on the oldest TensorFlow t
 # (tests/conftest.py).
 PARALLEL := --numprocesses=$(shell cores=$$(nproc); echo $$((cores < 7 ? cores + 1 : 8))) --dist=loadgroup --no-loadscope-reorder
 
-# What ROOM names: a folder or a file of tests; nbNN: the tests of all lessons, and both forms of this one's notebook.
+# What ROOM names: a folder or a file of tests; a notebook's number: the tests of all lessons, and both of its forms.
 ROOM :=
-LESSON := $(patsubst nb%,%,$(filter nb%,$(ROOM)))
-ifdef LESSON
+LESSON := $(if $(wildcard solutions/$(ROOM)_*.py),$(ROOM))
+ifneq ($(LESSON),)
 TESTS = tests/lessons tests/notebooks -k "lessons or $(LESSON)_"
 SOLUTIONS = $(wildcard solutions/$(LESSON)_*.ipynb)
 else ifdef ROOM
 TESTS = $(or $(wildcard tests/$(ROOM) tests/test_$(ROOM).py),$(error There are no tests of "$(ROOM)": $(ROOMS)))
-ROOMS = name one of $(sort $(patsubst tests/%/,%,$(filter-out tests/programs/,$(wildcard tests/*/))) $(patsubst tests/test_%.py,%,$(wildcard tests/test_*.py))), or nbNN
+ROOMS = name one of $(sort $(patsubst tests/%/,%,$(filter-out tests/programs/,$(wildcard tests/*/))) $(patsubst tests/test_%.py,%,$(wildcard tests/test_*.py))), or a notebook's number
 else
 TESTS = tests
 SOLUTIONS = $(wildcard solutions/[0-9]*.ipynb)
@@ -247,7 +247,7 @@ endef
 
 notebooks: setup ## Build notebooks/ from solutions/; what did not change is not executed again
 	@$(ACTIVATE)
-	labs build $(ARGS)
+	teach build $(ARGS)
 
 check: setup ## Check the code's style and types, which room imports which, and that notebooks/ agrees with solutions/
 	@$(ACTIVATE)
@@ -256,7 +256,7 @@ check: setup ## Check the code's style and types, which room imports which, and 
 	ruff format --check .
 	lint-imports
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 pyright --pythonpath "$$(command -v python)"
-	labs build --check
+	teach build --check
 
 format: setup ## Correct the style of the code: ruff check --fix, ruff format
 	@$(ACTIVATE)
@@ -266,12 +266,12 @@ format: setup ## Correct the style of the code: ruff check --fix, ruff format
 student: setup ## Write the tree that students get, without solutions, to build/student
 	@$(ACTIVATE)
 	rm -rf build/student
-	labs build --student build/student
+	teach build --student build/student
 
 site: setup ## Write the course as web pages to build/site, an edition for students and one for instructors
 	@$(ACTIVATE)
 	$(if $(COMPLETE),,uv sync --quiet --locked --inexact --group site)
-	labs build --web build/site
+	teach site build/site
 
 benchmarks: setup ## Run the benchmarks behind docs/measured.md
 	@$(ACTIVATE)

@@ -1,4 +1,4 @@
-"""How long `labs grade check` takes: over the evidence of many submissions, and over all notebooks of one, in replay.
+"""How long `teach check` takes: over the evidence of many submissions, and over all notebooks of one, in replay.
 
     python benchmarks/grading.py [--submissions 100] [--runs solutions/runs]
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from labs import files, sandbox
 from labs.checks import tasks
-from labs.cli import main as labs
+from teaching.cli import main as labs
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/grading"))
@@ -47,9 +47,9 @@ def evidence(folder, count):
         for number, content in enumerate(pool.map(packed, range(count))):
             files.write(folder / f"in/student{number:03d}.zip", content)
     out = folder / "grades"
-    took = timed("grade", "collect", folder / "in", "--out", out)
+    took = timed("collect", folder / "in", "--out", out)
     print(f"{count} submissions brought together: {took:.3g} s")
-    took = timed("grade", "check", "--no-run", "--out", out)
+    took = timed("check", "--no-run", "--out", out)
     print(f"evidence and reports of {count} submissions: {took:.3g} s")
     print(f"the same again, nothing to do: {timed('grade', 'check', '--no-run', '--out', out):.3g} s")
     print(f"points, sheet, {count} feedback PDFs, overview: {timed('grade', 'out', '--out', out):.3g} s")
@@ -59,7 +59,7 @@ def replay(folder, runs):
     """All notebooks of the solutions as one submission, executed in replay, checks judged outside."""
     import made_class
 
-    from labs.author import render, sources
+    from teaching.author import render, sources
 
     names = [lesson.notebook for lesson in tasks.lessons().values()]
     work = {f"notebooks/{name}.ipynb": made_class.notebook(name, True).encode() for name in names}
@@ -73,8 +73,8 @@ def replay(folder, runs):
     }
     files.write(folder / "one/reference.zip", made_class.packed(work))
     out = folder / "one_graded"
-    timed("grade", "collect", folder / "one", "--out", out)
-    took = timed("grade", "check", "--out", out)
+    timed("collect", folder / "one", "--out", out)
+    took = timed("check", "--out", out)
     found = json.loads((out / "checked/001.json").read_text())
     states = [each["state"] for of_one in found["checks"].values() for each in of_one.values()]
     right = sum(state == "right" for state in states)

@@ -1,4 +1,4 @@
-"""How good the schedules of notebooks 13 to 13c can be: the bars beside references and plain programs, and searches.
+"""How good the schedules of notebooks 31 to 34 can be: the bars beside references and plain programs, and searches.
 
     python benchmarks/schedules.py [--search | --moves]
 
@@ -23,13 +23,11 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "tests/lessons")]
 
-import nb13
-import nb13a
-import nb13b
-import nb13c
+from answers import harder_schedules, pipeline_schedules, write_the_schedule, zero_schedules
 
-from labs.lessons.nb13 import game, pictures
-from labs.lessons.nb13.programs import (
+from labs.simulate.schedule import play
+from lessons.write_the_schedule import game, pictures
+from lessons.write_the_schedule.programs import (
     activation,
     all_gather,
     all_reduce,
@@ -49,11 +47,10 @@ from labs.lessons.nb13.programs import (
     wait,
     weights,
 )
-from labs.lessons.nb13.puzzles import MEASURES, PUZZLES, bars, changed, measured
-from labs.simulate.schedule import play
+from lessons.write_the_schedule.puzzles import MEASURES, PUZZLES, bars, changed, measured
 
-ANSWERS = nb13.ANSWERS | nb13a.ANSWERS | nb13b.ANSWERS | nb13c.ANSWERS
-PLAIN = {"13.3": 1} | dict.fromkeys(PUZZLES, 0)  # number of the wrong answer that is right, but plain
+ANSWERS = write_the_schedule.ANSWERS | zero_schedules.ANSWERS | harder_schedules.ANSWERS | pipeline_schedules.ANSWERS
+PLAIN = {"schedule.3": 1} | dict.fromkeys(PUZZLES, 0)  # number of the wrong answer that is right, but plain
 
 
 def played(function, case):
@@ -114,8 +111,8 @@ def pipeline(by_rank, halves):
 
 
 def search_pipelines():
-    for id, ranks, batches in (("13.10", 3, 4), ("13.11", 2, 6), ("13.11", 3, 4), ("13.12", 2, 3)):
-        halves, puzzle = id == "13.12", PUZZLES[id]
+    for id, ranks, batches in (("pipeline.1", 3, 4), ("pipeline.2", 2, 6), ("pipeline.2", 3, 4), ("pipeline.3", 2, 3)):
+        halves, puzzle = id == "pipeline.3", PUZZLES[id]
         case = replace(puzzle.case, ranks=ranks, layers=ranks, batches=batches)
         limit, least, shortest, count = bars(puzzle, case)["time"], None, None, 0
         for by_rank in itertools.product(orders(batches, 3 if halves else 2), repeat=ranks):
@@ -134,7 +131,7 @@ def search_pipelines():
 
 
 def search_tensor():
-    puzzle = PUZZLES["13.9"]
+    puzzle = PUZZLES["harder.3"]
     case, found = puzzle.case, {}
     for splits in itertools.product(("columns", "rows"), repeat=case.layers):
 
@@ -163,13 +160,13 @@ def search_tensor():
         if not result.problem:
             found[splits] = measured(result)
     least = min(found, key=lambda splits: found[splits]["bytes"])
-    print(f"13.9 {puzzle.title}: {len(found)} choices; least {found[least]['bytes']:.2f} MB and ", end="")
+    print(f"harder.3 {puzzle.title}: {len(found)} choices; least {found[least]['bytes']:.2f} MB and ", end="")
     print(f"{min(each['time'] for each in found.values()):.2f} ms, with {' '.join(least)}")
     print(f"    best known: {', '.join(f'{m} {known:.2f}' for m, (known, _) in puzzle.best(case).items())}")
 
 
 def search_zero_3():
-    puzzle = PUZZLES["13.6"]
+    puzzle = PUZZLES["zero.3"]
     case, found = puzzle.case, {}
     for ahead, behind, late, at_once in itertools.product((0, 1, 2, 3), (0, 1, 2, 3), (0, 1, 2, 3), (True, False)):
 
@@ -213,7 +210,7 @@ def search_zero_3():
     within = {how: each for how, each in found.items() if each["time"] <= limit}
     least = min(within, key=lambda how: within[how]["memory"])
     print(
-        f"13.6 {puzzle.title}: {len(found)} schedules, shortest {min(e['time'] for e in found.values()):.2f} ms; ",
+        f"zero.3 {puzzle.title}: {len(found)} schedules, shortest {min(e['time'] for e in found.values()):.2f} ms; ",
         end="",
     )
     print(f"within the bar for the time {len(within)}, least memory {within[least]['memory']:.2f} MB, {least}")
@@ -221,8 +218,8 @@ def search_zero_3():
 
 
 def moves():
-    case = changed(PUZZLES["13.11"].case, ranks=8, batches=16)
-    found = played(ANSWERS["13.11"]["right"][0][0], case)
+    case = changed(PUZZLES["pipeline.2"].case, ranks=8, batches=16)
+    found = played(ANSWERS["pipeline.2"]["right"][0][0], case)
     draw, moments = pictures.moving(found, "1F1B")
     begin = time.perf_counter()
     draw().png()

@@ -7,8 +7,8 @@ import argparse
 import time
 from statistics import median
 
-from labs.lessons.nb02 import stragglers
 from labs.simulate import reduce
+from lessons.averages import stragglers
 
 WORKERS, STEPS = 10_000, 1000
 

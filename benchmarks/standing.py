@@ -1,4 +1,4 @@
-"""What the jobs of notebook 07c do under each launcher, time after time: a table, and what `labs why` said of each.
+"""What the jobs of notebook 21 do under each launcher, time after time: a table, and what `labs why` said of each.
 
 python benchmarks/standing.py [--times 5] [--busy 2] [SCRIPT ...]
 
@@ -14,10 +14,10 @@ from collections import Counter
 from pathlib import Path
 
 from labs import devices
-from labs.author import regions
 from labs.jobs import standing
-from labs.lessons.nb07c import following
 from labs.results import standstill
+from lessons.standing_still import following
+from teaching.author import regions
 
 SCRIPTS = Path(__file__).parents[1] / "solutions" / "scripts"
 NAMES = (

@@ -1,8 +1,8 @@
-"""The recorded runs of notebook 10: six watched trainings, each limited by something else, and a training made faster.
+"""The recorded runs of notebook 24: six watched trainings, each limited by something else, and a training made faster.
 
     python benchmarks/traces.py [--seconds 6] [--out build/recorded] [--only traces|faster]
 
-Writes traces/CASE.rankR.samples (labs.lessons.nb10.limited says what each case is) and faster/NUMBER.json, with the
+Writes traces/CASE.rankR.samples (lessons.faster_steps.limited says what each case is) and faster/NUMBER.json, with the
 changes in faster/names.json, anew. `--out labs/recorded`, on a machine that is otherwise quiet, makes those of the kit.
 """
 
@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from labs import files, jobs
-from labs.lessons.nb10 import limited
 from labs.results import record, watched
+from lessons.faster_steps import limited
 
 RUNGS = {  # the change: script and options, as in the notebook
     "as given": ("slow.py",),

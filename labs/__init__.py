@@ -1,13 +1,12 @@
 """The helper package of the course. Importing it loads none of its packages. The docstring of each says what it offers.
 
-From the command line down, and nothing imports what stands above it (pyproject.toml, [tool.importlinter]):
+Beside it stand `lessons`, what belongs to single notebooks, and `teaching`, for instructors and authors. Each imports
+only those before it: labs, lessons, teaching. Inside of labs nothing imports what stands above it (pyproject.toml,
+[tool.importlinter]):
 
     cli                          the command `labs`
-    grading                      from a release to points and feedback; instructors only
-    author                       the course made from its sources
     report                       the report on all tasks, and what is handed in
     course                       starting over, a newer release, a question to the instructor
-    lessons                      a folder for each notebook: its questions, pictures, experiments
     checks                       answers judged, predictions and progress kept
     measure                      studies, the largest batch, the all-reduce, the parts of a step
     costs                        the cost model: fit and predict
@@ -18,9 +17,10 @@ From the command line down, and nothing imports what stands above it (pyproject.
     data, models, doctor         images and batches; networks and what they need; what this machine lacks
     results, simulate, recorded  records and logs in numbers; concepts computed; runs that come with the kit
 
-Modules that rooms share: blanks (what is still to be filled in), compat (versions of TensorFlow and Keras), devices
-(what computes here), errors, files (written atomically), presets, printed (numbers and plurals in texts), quiet, ranks,
-schema (JSON files checked), stacks (a process writes its stack when labs.jobs.standing asks).
+Modules that rooms share: blanks (what is still to be filled in), command_line (commands and their options), compat
+(versions of TensorFlow and Keras), devices (what computes here), errors, files (written atomically), presets, printed
+(numbers and plurals in texts), quiet, ranks, schema (JSON files checked), stacks (a process writes its stack when
+labs.jobs.standing asks).
 
 The training scripts that students write, also the one that saves and resumes, are no part of the package: whole in
 solutions/scripts/, with blanks in notebooks/scripts/.

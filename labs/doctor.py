@@ -44,7 +44,7 @@ def look() -> list[dict[str, str | None]]:
             "AVX-512": "mixed_bfloat16 may be faster or slower than float32",
             None: "mixed_bfloat16 saves memory, and is likely slower than float32",
         }
-        row("bfloat16", products or "no operations for it", f"{means[products]}: measured in notebook 10b")
+        row("bfloat16", products or "no operations for it", f"{means[products]}: measured in notebook 25")
     means, fix = "enough for every notebook", None
     if free <= 4 * 2**30:
         means, fix = "notebook 04 or 05 may run out of memory", "close other programs: 4 GiB free are enough"
@@ -55,7 +55,7 @@ def look() -> list[dict[str, str | None]]:
         fix = "install a C++ compiler (Debian, Ubuntu: build-essential), then `make horovod`"
     row("Horovod", "not installed" if fix else have["horovod"], means, fix)
     jax = devices.versions("jax")["jax"]
-    means = "notebook 14 runs" if jax else "the parts of notebook 14 on JAX do not run; `make jax` installs it"
+    means = "notebook 27 runs" if jax else "the parts of notebook 27 on JAX do not run; `make jax` installs it"
     row("JAX", jax or "not installed", means)
     slurm = shutil.which("sbatch")
     means = "jobs can be submitted from here" if slurm else "jobs run on this machine; the scripts are the same"

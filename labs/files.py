@@ -104,7 +104,8 @@ def alone(file: IO) -> bool:
 @cache
 def installed(file: str) -> bool:
     """Whether a file comes with Python, a package or this kit, or was written by TensorFlow's AutoGraph."""
-    folders = (*sysconfig.get_paths().values(), str(Path(__file__).parent))
+    kit = (str(Path(__file__).parents[1] / package) for package in ("labs", "lessons", "teaching"))
+    folders = (*sysconfig.get_paths().values(), *kit)
     written = file.startswith("<frozen") or "__autograph_generated_file" in file
     return written or any(Path(file).is_relative_to(folder) for folder in folders)
 

@@ -23,8 +23,8 @@
 
 # %%
 from labs import checks
-from labs.lessons.nb00 import pictures
 from labs.show import plots
+from lessons.start_here import pictures
 
 path = "afternoon"  # or "practical", or "everything"
 plots.show(pictures.course(checks.progress(), path))
@@ -35,8 +35,8 @@ plots.show(pictures.course(checks.progress(), path))
 # | path | time | what you can do afterwards |
 # |---|---|---|
 # | `"afternoon"` | 3.5 hours | train one network on 1 and on 2 workers, measure the speedup, and explain why it is not 2 |
-# | `"practical"` | 10 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, compare ResNet50V2 with ResNet152V2, and write the report |
-# | `"everything"` | 19 hours | also shard data, train with Horovod on many nodes, explain why scaling fails, and speed up a step (optional notebooks: 7 hours more) |
+# | `"practical"` | 12.5 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, shard data, train with Horovod, compare ResNet50V2 with ResNet152V2, and write the report |
+# | `"everything"` | 19 hours | also train on two nodes, find out why jobs hang, explain why scaling fails, and speed up a step (optional notebooks: 7 hours more) |
 #
 # Choose one: change `path` in the cell above, and run that cell again whenever you come back. A longer path includes all
 # the notebooks of a shorter one, so you can change your mind at any time.
@@ -62,13 +62,13 @@ tables.show(doctor.look(), ("what", "found", "means", "fix"))
 #
 # A *worker* computes one share of a training run. What is a worker on this machine: a `"gpu"` or a `"core"`?
 
-# %% labs={"id": "00.1"}
+# %% labs={"id": "start.1"}
 from labs.checks import check, outcome, predict
 
 ### BEGIN SOLUTION
 worker = "gpu" if devices.gpus() else "core"
 ### END SOLUTION
-check("00.1", worker)
+check("start.1", worker)
 
 # %% [markdown]
 # ## Your first measurement
@@ -77,23 +77,23 @@ check("00.1", worker)
 # raise the number of images processed per second? A factor of 1 means no gain; 2 means twice as fast. Your prediction
 # is recorded, but not judged.
 
-# %% labs={"id": "00.2"}
+# %% labs={"id": "start.2"}
 ### BEGIN SOLUTION
 gain_expected = 1.7
 ### END SOLUTION
-predict("00.2", gain_expected)
+predict("start.2", gain_expected)
 
 # %% [markdown]
 # Now measure. Both training runs start and then take turns: while one trains, the other waits.
 
 # %%
-from labs.lessons.nb00 import first
+from lessons.start_here import first
 
 runs = first.measure()
 
 # %%
 plots.show(pictures.first(runs))
-outcome("00.2", *first.speedup(runs))
+outcome("start.2", *first.speedup(runs))
 
 # %% [markdown]
 # The left plot shows how many seconds each epoch took; the right plot shows the speed of 2 workers relative to 1
@@ -107,14 +107,14 @@ outcome("00.2", *first.speedup(runs))
 #
 # This question runs through the whole course:
 #
-# - The workers train *one* network, so they must agree after each step: what do they send each other (`02_concurrency`,
-#   `02b_ring_all_reduce`, `03_mirrored_strategy`)?
-# - Every worker waits for the slowest one (`02_concurrency`).
+# - The workers train *one* network, so they must agree after each step: what do they send each other (`02_averages`,
+#   `02b_rings`, `03_mirrored_strategy`)?
+# - Every worker waits for the slowest one (`02_averages`).
 # - What if part of the work cannot be divided (`01_basic_concepts`)?
 # - The workers share one machine. You will take a training step apart and see how much time each of these effects costs
 #   here (`05_resnet50_scaling`).
 # - Does the answer depend on the network? A larger network has more to compute, but also more to send
-#   (`08_resnet152_scaling`, `08b_both_networks_together`).
+#   (`09_resnet152_scaling`, `10_two_networks`).
 #
 # ## How the kit works
 #

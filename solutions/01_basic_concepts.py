@@ -11,7 +11,7 @@
 #
 # **Time: 60 minutes, including 1 minute of computing on 2 cores.**
 #
-# **Paths:** *an afternoon* (next: `03_mirrored_strategy`), *the practical* (next: `02_concurrency`), *everything*.
+# **Paths:** *an afternoon* (next: `03_mirrored_strategy`), *the practical* (next: `02_averages`), *everything*.
 #
 # Why train one network on many devices at all? What does "faster" mean, and how do you measure it? How can you divide
 # the work, and what must each device keep in its memory? At the end you complete task **T1** in your own words.
@@ -23,10 +23,10 @@
 # %%
 from labs import recorded
 from labs.checks import answered, check, outcome, predict
-from labs.lessons.nb01 import laws, pictures, pipeline
 from labs.results import collect
 from labs.show import plots, tables, widgets
 from labs.simulate import memory
+from lessons.basic_concepts import laws, pictures, pipeline
 
 # %% [markdown]
 # ## Why one device is not enough
@@ -38,7 +38,7 @@ from labs.simulate import memory
 # Then write a function that computes this factor from the number of months in which something doubles.
 
 
-# %% labs={"id": "01.1"}
+# %% labs={"id": "concepts.1"}
 def per_year(months):
     """Factor by which something grows in a year, if it doubles every `months` months."""
     ### BEGIN SOLUTION
@@ -46,7 +46,7 @@ def per_year(months):
     ### END SOLUTION
 
 
-check("01.1", per_year)
+check("concepts.1", per_year)
 
 # %% [markdown]
 # Compare this with something that doubles every 24 months, as the number of transistors on a chip did for decades
@@ -55,7 +55,7 @@ check("01.1", per_year)
 # run of 2018?
 
 # %%
-if answered("01.1"):
+if answered("concepts.1"):
     plots.show(pictures.gap(per_year))
 
 # %% [markdown]
@@ -84,12 +84,12 @@ if answered("01.1"):
 #
 # How well does this training program *scale*? Compute the speedups on 2 and 4 GPUs, and the efficiency on 4 GPUs.
 
-# %% labs={"id": "01.3"}
+# %% labs={"id": "concepts.2"}
 ### BEGIN SOLUTION
 speedup_2, speedup_4 = 150 / 75, 150 / 75
 efficiency_4 = speedup_4 / 4
 ### END SOLUTION
-check("01.3", speedup_2, speedup_4, efficiency_4)
+check("concepts.2", speedup_2, speedup_4, efficiency_4)
 
 # %% [markdown]
 # The factor of 75 is acceleration: a GPU replaced a CPU. The gain after that is scaling, and it stopped at 2 GPUs. A
@@ -104,11 +104,11 @@ check("01.3", speedup_2, speedup_4, efficiency_4)
 # **Predict:** how much of this factor of 1450 is due to the *number* of devices? (The rest is due to faster devices,
 # better programs and everything else.)
 
-# %% labs={"id": "01.4"}
+# %% labs={"id": "concepts.3"}
 ### BEGIN SOLUTION
 by_number = 256
 ### END SOLUTION
-predict("01.4", by_number)
+predict("concepts.3", by_number)
 
 # %% [markdown]
 # Here are the results that several groups have published, slowest first:
@@ -121,7 +121,7 @@ tables.show(
     {"batch": "global batch", "top1": "accuracy (top-1, %)"},
 )
 first, last = (next(row for row in trainings if row["minutes"] == minutes) for minutes in (29 * 60, 1.2))
-outcome("01.4", last["devices"] / first["devices"], how="computed")
+outcome("concepts.3", last["devices"] / first["devices"], how="computed")
 
 # %% [markdown]
 # The picture splits each row's gain over the first row into two factors. In the left plot, the dashed line shows the
@@ -143,7 +143,7 @@ plots.show(pictures.imagenet())
 # devices does that row use?
 
 
-# %% labs={"id": "01.5"}
+# %% labs={"id": "concepts.4"}
 def scaling(first, row):
     """(speedup of `row` against `first`, efficiency). Both are dicts with "devices" and "minutes"."""
     ### BEGIN SOLUTION
@@ -151,10 +151,10 @@ def scaling(first, row):
     ### END SOLUTION
 
 
-check("01.5", scaling)
+check("concepts.4", scaling)
 
 # %%
-if answered("01.5"):
+if answered("concepts.4"):
     p100 = [dict(row) for row in trainings if row["hardware"] == "P100"]
     for row in p100:
         row["speedup"], row["efficiency"] = scaling(p100[0], row)
@@ -178,11 +178,11 @@ if answered("01.5"):
 # - **c**: it compares 8 P100 GPUs with 2048 V100 GPUs, so 1450 is not a speedup and does not give an efficiency
 # - **d**: one row has an accuracy of 75.3 % and the other 75.08 %, and this explains the factor of 5.7
 
-# %% labs={"id": "01.6"}
+# %% labs={"id": "concepts.5"}
 ### BEGIN SOLUTION
 what_is_wrong = "c"
 ### END SOLUTION
-check("01.6", what_is_wrong)
+check("concepts.5", what_is_wrong)
 
 # %% [markdown]
 # ## Measure by hand
@@ -203,18 +203,18 @@ print(*log[:13], "...", *log[26:], sep="\n")
 # - **c**: the shortest epoch, because it shows what the machine can do
 # - **d**: the first epoch, because no data have been cached yet
 
-# %% labs={"id": "01.7"}
+# %% labs={"id": "concepts.6"}
 ### BEGIN SOLUTION
 which_epochs = "b"
 ### END SOLUTION
-check("01.7", which_epochs)
+check("concepts.6", which_epochs)
 
 # %% [markdown]
 # So an epoch takes 45, 24 and 12 s on 1, 2 and 4 GPUs. Write functions for the three quantities that every scaling
 # study starts with. **Throughput** is the number of images processed per second.
 
 
-# %% labs={"id": "01.8"}
+# %% labs={"id": "concepts.7"}
 def throughput(images, seconds):
     ### BEGIN SOLUTION
     return images / seconds
@@ -233,10 +233,10 @@ def efficiency(seconds_1, seconds_p, workers):
     ### END SOLUTION
 
 
-check("01.8", throughput, speedup, efficiency)
+check("concepts.7", throughput, speedup, efficiency)
 
 # %%
-if answered("01.8"):
+if answered("concepts.7"):
     rows = []
     for gpus, seconds in {1: 45, 2: 24, 4: 12}.items():
         row = {"GPUs": gpus, "seconds per epoch": seconds, "images per second": throughput(50_000, seconds)}
@@ -249,11 +249,11 @@ if answered("01.8"):
 # s" took anything from 11.5 s to 12.5 s, and one logged as "45 s" anything from 44.5 s to 45.5 s. What are the lowest
 # and the highest speedup on 4 GPUs that are consistent with this log?
 
-# %% labs={"id": "01.9"}
+# %% labs={"id": "concepts.8"}
 ### BEGIN SOLUTION
 lowest, highest = 44.5 / 12.5, 45.5 / 11.5
 ### END SOLUTION
-check("01.9", lowest, highest)
+check("concepts.8", lowest, highest)
 
 # %% [markdown]
 # Were 4 GPUs less efficient than 2? E(4) / E(2) is 24 / (2 x 12) = 1, but because of the rounding it could be
@@ -286,11 +286,11 @@ plots.show(plots.scaling(collect.rows([recorded.CTE_POWER], images=50_000), ("ep
 # - **c**: strong, because each GPU gets fewer images in a step when there are more GPUs
 # - **d**: weak, because each GPU processes the same number of images in an epoch in all three runs
 
-# %% labs={"id": "01.10"}
+# %% labs={"id": "concepts.9"}
 ### BEGIN SOLUTION
 kind_of_scaling = "b"
 ### END SOLUTION
-check("01.10", kind_of_scaling)
+check("concepts.9", kind_of_scaling)
 
 # %% [markdown]
 # How far can scaling go? Suppose that part of the work is **serial**: adding workers does not shorten it. In a training
@@ -299,11 +299,11 @@ check("01.10", kind_of_scaling)
 #
 # **Predict:** if the total work is fixed, by what factor are 64 workers faster than one?
 
-# %% labs={"id": "01.11"}
+# %% labs={"id": "concepts.10"}
 ### BEGIN SOLUTION
 speedup_of_64 = 15
 ### END SOLUTION
-predict("01.11", speedup_of_64)
+predict("concepts.10", speedup_of_64)
 
 # %% [markdown]
 # Two laws give the answer, where $s$ is the serial share. **Amdahl's law** holds if the work is fixed, **Gustafson's
@@ -319,7 +319,7 @@ widgets.explore(pictures.speedups, workers=[4, 16, 64, 256, 1024], serial=[0.0, 
 
 # %%
 tables.show([{"workers": p, "serial": 0.05, "times as fast": laws.amdahl(p, serial=0.05)} for p in (64, 1000, 100_000)])
-outcome("01.11", laws.amdahl(64, serial=0.05), how="computed")
+outcome("concepts.10", laws.amdahl(64, serial=0.05), how="computed")
 
 # %% [markdown]
 # If the work is fixed, the time can never be shorter than the serial part: the speedup never exceeds $1/s$, however
@@ -352,13 +352,13 @@ outcome("01.11", laws.amdahl(64, serial=0.05), how="computed")
 # 2. How many Horovod processes do you need so that every GPU of the job is used?
 # 3. By mistake, only 2 Horovod processes are started. What is `hvd.size()`?
 
-# %% labs={"id": "01.12"}
+# %% labs={"id": "concepts.11"}
 ### BEGIN SOLUTION
 gpus_at_work = 4
 processes_needed = 8
 hvd_size = 2
 ### END SOLUTION
-check("01.12", gpus_at_work, processes_needed, hvd_size)
+check("concepts.11", gpus_at_work, processes_needed, hvd_size)
 
 # %% [markdown]
 # (If you know PyTorch: `docs/students/pytorch.md` lists the PyTorch names for these terms.)
@@ -377,11 +377,11 @@ check("01.12", gpus_at_work, processes_needed, hvd_size)
 # **Predict:** in model parallelism on 4 devices, what share of the time is a device *idle*, on average? Give a number
 # from 0 to 1.
 
-# %% labs={"id": "01.13"}
+# %% labs={"id": "concepts.12"}
 ### BEGIN SOLUTION
 idle_share = 0.75
 ### END SOLUTION
-predict("01.13", idle_share)
+predict("concepts.12", idle_share)
 
 # %% [markdown]
 # The next picture simulates one mini-batch in a network of 8 equal layers. The unit of time is one layer's forward pass
@@ -391,7 +391,7 @@ predict("01.13", idle_share)
 
 # %%
 plots.show(pictures.compare(device_count=4, micro_batches=4))
-outcome("01.13", pipeline.idle(pipeline.pipelined(devices=4, layers=8)), how="simulated")
+outcome("concepts.12", pipeline.idle(pipeline.pipelined(devices=4, layers=8)), how="simulated")
 
 # %% [markdown]
 # In the middle diagram, each device waits until the previous one is done, so only one device works at a time. The only
@@ -417,7 +417,7 @@ widgets.explore(
 # same shape.
 
 
-# %% labs={"id": "01.14"}
+# %% labs={"id": "concepts.13"}
 def bubble(devices, micro_batches):
     """Idle share of a pipeline, from 0 to 1."""
     ### BEGIN SOLUTION
@@ -425,14 +425,14 @@ def bubble(devices, micro_batches):
     ### END SOLUTION
 
 
-check("01.14", bubble)
+check("concepts.13", bubble)
 
 # %% [markdown]
 # This share is called the **bubble**. Compare your formula with the simulator, which adds up the gaps between all the
 # boxes:
 
 # %%
-if answered("01.14"):
+if answered("concepts.13"):
     rows = []
     for k, m in ((2, 1), (4, 1), (4, 4), (4, 16), (8, 16)):
         counted = pipeline.idle(pipeline.pipelined(devices=k, layers=8, parts=m))
@@ -443,11 +443,11 @@ if answered("01.14"):
 # %% [markdown]
 # On 4 devices, what is the smallest number of micro-batches for which the idle share is at most 10 %?
 
-# %% labs={"id": "01.15"}
+# %% labs={"id": "concepts.14"}
 ### BEGIN SOLUTION
 enough = 27
 ### END SOLUTION
-check("01.15", enough)
+check("concepts.14", enough)
 
 # %% [markdown]
 # More micro-batches make the bubble even smaller. But a micro-batch with few samples does not keep a device busy, and
@@ -467,11 +467,11 @@ check("01.15", enough)
 # - **d**: all three: the gradients of all weights, at every step; model and pipeline parallelism: the activations as
 #   well
 
-# %% labs={"id": "01.17"}
+# %% labs={"id": "concepts.15"}
 ### BEGIN SOLUTION
 what_travels = "c"
 ### END SOLUTION
-check("01.17", what_travels)
+check("concepts.15", what_travels)
 
 # %% [markdown]
 # The gradients are as large as the network, whatever the batch size. The activations at a cut are as large as the
@@ -497,7 +497,7 @@ check("01.17", what_travels)
 # Write a function that returns how many bytes the first three take up for SGD with momentum in float32.
 
 
-# %% labs={"id": "01.18"}
+# %% labs={"id": "concepts.16"}
 def state_bytes(parameters):
     """Bytes of weights, gradients and momentum. parameters: how many numbers the network learns."""
     ### BEGIN SOLUTION
@@ -505,14 +505,14 @@ def state_bytes(parameters):
     ### END SOLUTION
 
 
-check("01.18", state_bytes)
+check("concepts.16", state_bytes)
 
 # %% [markdown]
 # Guess before you look: for ResNet50V2 with 32 images of 224 x 224 pixels, which take up more memory, these three parts
 # or the activations?
 
 # %%
-if answered("01.18"):
+if answered("concepts.16"):
     rows = []
     for name, (parameters, activations) in recorded.networks().items():
         row = {
@@ -552,16 +552,16 @@ widgets.explore(
 # - **c**: all weights, and an eighth of the gradients and the optimizer state, because the all-reduce divides them
 # - **d**: as much of everything as the single device
 
-# %% labs={"id": "01.19"}
+# %% labs={"id": "concepts.17"}
 ### BEGIN SOLUTION
 on_each_of_8 = "d"
 ### END SOLUTION
-check("01.19", on_each_of_8)
+check("concepts.17", on_each_of_8)
 
 # %% [markdown]
 # Data parallelism does not save memory. **Sharding** does: each of K devices stores 1/K of the optimizer state (and
 # possibly of the gradients and weights), and fetches the other parts when it needs them. Sharding does not divide the
-# activations. In notebook 10b you will shard an optimizer.
+# activations. In notebook 25 you will shard an optimizer.
 #
 # The largest networks need sharding. A network with **175 billion** weights of 16 bits each needs 350 GB for the
 # weights alone, and so at least 5 devices with 80 GB each. Training takes more. In mixed precision, Adam needs 16
@@ -614,4 +614,4 @@ check("01.19", on_each_of_8)
 #   fill the gaps.
 # - Weights, gradients and optimizer state depend on the network; the activations also depend on the batch.
 #
-# Next: `02_concurrency`.
+# Next: `02_averages`.

@@ -11,7 +11,7 @@
 #
 # **Time: 60 minutes, including 1 minute of computing on 2 cores.**
 #
-# **Paths:** *an afternoon* (next: `05_resnet50_scaling`), *the practical* (next: `04_batch_size_and_learning_rate`), *everything*.
+# **Paths:** *an afternoon* (next: `05_resnet50_scaling`), *the practical* (next: `04_batch_and_rate`), *everything*.
 #
 # You have one network and several devices. Where are the weights stored? What do the devices send each other, and when?
 # And why do all the copies remain copies of the same network? At the end you complete task **T3** in your own words.
@@ -25,8 +25,8 @@
 # %%
 from labs import data, devices, models  # first: it silences TensorFlow's start-up messages
 from labs.checks import answered, check, outcome, predict
-from labs.lessons.nb03 import pictures
 from labs.show import plots, tables
+from lessons.mirrored_strategy import pictures
 
 import keras
 import numpy as np
@@ -42,27 +42,27 @@ print(workers)
 # You create a variable and compute with it, as in any TensorFlow program. There are four devices. **Predict first:**
 # how many of them will be used?
 
-# %% labs={"id": "03.1"}
+# %% labs={"id": "mirrored.1"}
 ### BEGIN SOLUTION
 devices_at_work = 1
 ### END SOLUTION
-predict("03.1", devices_at_work)
+predict("mirrored.1", devices_at_work)
 
 # %%
 plain = tf.Variable([1.0, 2.0, 3.0])
 result = plain * 2
 print("variable on", plain.device)
 print("result on  ", result.device)
-outcome("03.1", len({plain.device, result.device}), how="counted")
+outcome("mirrored.1", len({plain.device, result.device}), how="counted")
 
 # %% [markdown]
 # On how many devices is `plain` stored?
 
-# %% labs={"id": "03.2"}
+# %% labs={"id": "mirrored.2"}
 ### BEGIN SOLUTION
 devices_with_plain = 1
 ### END SOLUTION
-check("03.2", devices_with_plain)
+check("mirrored.2", devices_with_plain)
 
 # %% [markdown]
 # On its own, TensorFlow uses the first device and leaves the others idle. The same is true of GPUs: without a strategy,
@@ -80,15 +80,15 @@ print("replicas:", strategy.num_replicas_in_sync)
 # %% [markdown]
 # Create the variable `mirrored` with the value `[1.0, 2.0, 3.0]` inside the scope.
 
-# %% labs={"id": "03.3"}
+# %% labs={"id": "mirrored.3"}
 ### BEGIN SOLUTION
 with strategy.scope():
     mirrored = tf.Variable([1.0, 2.0, 3.0])
 ### END SOLUTION
-check("03.3", mirrored)
+check("mirrored.3", mirrored)
 
 # %%
-if answered("03.3"):
+if answered("mirrored.3"):
     tables.show([{"device": copy.device[-13:], "copy": copy.numpy()} for copy in mirrored.values])
 
 # %% [markdown]
@@ -117,11 +117,11 @@ tables.show([{"device": worker, "images": int(share)} for worker, share in zip(w
 # %% [markdown]
 # The batch of 16 images is the **global batch**. How large is the **local batch**, the share of one replica?
 
-# %% labs={"id": "03.4"}
+# %% labs={"id": "mirrored.4"}
 ### BEGIN SOLUTION
 local_batch = 4
 ### END SOLUTION
-check("03.4", local_batch)
+check("mirrored.4", local_batch)
 
 # %% [markdown]
 # ## One gradient from four
@@ -136,14 +136,14 @@ check("03.4", local_batch)
 # `tf.reduce_mean`.
 
 
-# %% labs={"id": "03.5"}
+# %% labs={"id": "mirrored.5"}
 def scaled_loss(losses, global_batch):
     ### BEGIN SOLUTION
     return tf.reduce_sum(losses) / global_batch
     ### END SOLUTION
 
 
-check("03.5", scaled_loss)
+check("mirrored.5", scaled_loss)
 
 # %% [markdown]
 # Now test it with real numbers. For a small network without batch normalisation, compare two gradients: the sum of the
@@ -178,7 +178,7 @@ def summed(images, labels):
 
 
 # %%
-if answered("03.5"):
+if answered("mirrored.5"):
     from_shares = strategy.experimental_local_results(summed(images, labels))
     all_images = tf.concat(strategy.experimental_local_results(images), 0)
     all_labels = tf.concat(strategy.experimental_local_results(labels), 0)
@@ -207,14 +207,14 @@ plots.show(pictures.step())
 # entry by entry, and returns the largest absolute difference.
 
 
-# %% labs={"id": "03.6"}
+# %% labs={"id": "mirrored.6"}
 def largest_difference(copies):
     ### BEGIN SOLUTION
     return max(np.max(np.abs(copy - copies[0])) for copy in copies)
     ### END SOLUTION
 
 
-check("03.6", largest_difference)
+check("mirrored.6", largest_difference)
 
 # %% [markdown]
 # Now write what the strategy does at every step: the loop over the replicas, including the exchange. Use plain NumPy,
@@ -230,7 +230,7 @@ check("03.6", largest_difference)
 # the *mean* of the gradients is correct.)
 
 
-# %% labs={"id": "03.12"}
+# %% labs={"id": "mirrored.7"}
 def step(copies, shares, gradient, rate):
     """The list of the K copies after one step of SGD."""
     ### BEGIN SOLUTION
@@ -240,7 +240,7 @@ def step(copies, shares, gradient, rate):
     ### END SOLUTION
 
 
-check("03.12", step)
+check("mirrored.7", step)
 
 # %% [markdown]
 # The next cells train a one-layer network twice, each time for 40 steps with 4 copies. The first run uses your `step`.
@@ -280,7 +280,7 @@ def train(step, steps=40, rate=0.01):
 
 
 # %%
-if answered("03.6", "03.12"):
+if answered("mirrored.6", "mirrored.7"):
     (together, _), (alone, losses) = train(step), train(without_exchange)
     plots.show(
         plots.curves(
@@ -316,11 +316,11 @@ resnet = models.network("ResNet50V2", image_size=32, classes=10)
 print(f"trainable weights:     {sum(np.prod(w.shape) for w in resnet.trainable_weights):>12,}")
 print(f"not trainable weights: {sum(np.prod(w.shape) for w in resnet.non_trainable_weights):>12,}")
 
-# %% labs={"id": "03.7"}
+# %% labs={"id": "mirrored.8"}
 ### BEGIN SOLUTION
 gradient_bytes = 4 * sum(int(np.prod(w.shape)) for w in resnet.trainable_weights)
 ### END SOLUTION
-check("03.7", gradient_bytes)
+check("mirrored.8", gradient_bytes)
 
 # %% [markdown]
 # When does this exchange take place?
@@ -330,11 +330,11 @@ check("03.7", gradient_bytes)
 # - **c**: at every step, through replica 0, which collects all the gradients and sends out new parameters
 # - **d**: at every step, before the forward pass, when the batch is divided
 
-# %% labs={"id": "03.8"}
+# %% labs={"id": "mirrored.9"}
 ### BEGIN SOLUTION
 when = "b"
 ### END SOLUTION
-check("03.8", when)
+check("mirrored.9", when)
 
 # %% [markdown]
 # ## From the sequential script to four replicas
@@ -362,7 +362,7 @@ check("03.8", when)
 # %%
 more = data.load("digits", images=512)
 
-# %% labs={"id": "03.9"}
+# %% labs={"id": "mirrored.10"}
 ### BEGIN SOLUTION
 with strategy.scope():
     model = models.build("SmallCNN", image_size=32, classes=10)
@@ -374,10 +374,10 @@ with strategy.scope():
     )
 batches = data.pipeline(more, 4 * 16)
 ### END SOLUTION
-check("03.9", model, batches)
+check("mirrored.10", model, batches)
 
 # %%
-if answered("03.6", "03.9"):
+if answered("mirrored.6", "mirrored.10"):
     model.fit(batches, epochs=2, shuffle=False, verbose=2)
     kernels = [v for v in model.trainable_variables if v.path.endswith("kernel")]
     copies = [copy.numpy() for copy in kernels[0].value.values]
@@ -426,4 +426,4 @@ if answered("03.6", "03.9"):
 # - The batch size that you pass is the global one.
 # - You can check that the copies are equal, and you should.
 #
-# Next: `04_batch_size_and_learning_rate`.
+# Next: `04_batch_and_rate`.

@@ -11,24 +11,24 @@
 #
 # **Time: 70 minutes, including 8 minutes of computing on 2 cores.** Two optional parts at the end take about 20 minutes more.
 #
-# **Paths:** *an afternoon* (its last notebook), *the practical* (next: `05b_script_for_a_cluster`), *everything*.
+# **Paths:** *an afternoon* (its last notebook), *the practical* (next: `06_a_job_for_slurm`), *everything*.
 #
 # You train ResNet50V2 on 1 and 2 workers (and on more, if you have them) with a script that you complete yourself. You
 # compute an epoch time from your own log, and write a function for the speedup of each round. From the run records,
 # `labs` computes the rest: images per second, speedup and efficiency, with intervals that show how certain you can be.
 # Then you take a step apart to see what limits the speedup. You hand in task **T6**. Task **T5** follows in the second
-# part, `05b_script_for_a_cluster`, where you run the same training as a job on a cluster.
+# part, `06_a_job_for_slurm`, where you run the same training as a job on a cluster.
 
 # %%
 from statistics import fmean, median
 
 from labs import devices, jobs, presets, recorded
 from labs.checks import answered, check, outcome, predict
-from labs.lessons.asked import question
 from labs.measure import breakdown
 from labs.results import collect, log, metrics
 from labs.results.run import load_record
 from labs.show import plots, tables
+from lessons.asked import question
 
 plan = presets.choose()
 unit = "GPU" if devices.gpus() else "CPU core"
@@ -42,21 +42,21 @@ print(f"{plan.epochs} epochs, the first as warm-up. A worker is one {unit}; this
 # images, so an epoch has half as many steps. How many times as fast is an epoch with 2 workers? (2 is ideal, 1 is no
 # gain, and less than 1 is a loss.)
 
-# %% labs={"id": "05.1"}
+# %% labs={"id": "resnet50.1"}
 ### BEGIN SOLUTION
 speedup_expected = 1.6
 ### END SOLUTION
-predict("05.1", speedup_expected)
+predict("resnet50.1", speedup_expected)
 
 # %% [markdown]
 # And how does the training accuracy of 2 workers after the same number of epochs compare with that of 1 worker: is it
 # `"higher"`, `"equal"` (within one percentage point) or `"lower"`?
 
-# %% labs={"id": "05.2"}
+# %% labs={"id": "resnet50.2"}
 ### BEGIN SOLUTION
 accuracy_expected = "lower"
 ### END SOLUTION
-predict("05.2", accuracy_expected)
+predict("resnet50.2", accuracy_expected)
 
 # %% [markdown]
 # ## The script
@@ -76,9 +76,9 @@ predict("05.2", accuracy_expected)
 # Save the file, then run the check. It runs your script in a separate process, with 1 and with 4 workers, on a few
 # images, with a tiny network in place of ResNet50V2, and examines what happens.
 
-# %% labs={"id": "05.3"}
+# %% labs={"id": "resnet50.3"}
 script = "scripts/ResNet50.py"
-ready = check("05.3", script)
+ready = check("resnet50.3", script)
 
 # %% [markdown]
 # ## Run it
@@ -143,12 +143,12 @@ print(files[0].read_text())
 # compute their mean from the lines above. (`first` contains what the kit reads from the same log; the check compares
 # your number with it.)
 
-# %% labs={"id": "05.4"}
+# %% labs={"id": "resnet50.4"}
 first = log.read(files[0])[0]
 ### BEGIN SOLUTION
 epoch_1 = fmean(epoch.seconds for epoch in first.repeats[0][1:])
 ### END SOLUTION
-check("05.4", epoch_1, first)
+check("resnet50.4", epoch_1, first)
 
 # %% [markdown]
 # ## The speedup of each round
@@ -159,7 +159,7 @@ check("05.4", epoch_1, first)
 # numbers from another machine. Below, a cell applies it to your own runs.
 
 
-# %% labs={"id": "05.5"}
+# %% labs={"id": "resnet50.5"}
 def round_speedups(seconds_1, seconds_p):
     """A list with the speedup within each round."""
     ### BEGIN SOLUTION
@@ -167,7 +167,7 @@ def round_speedups(seconds_1, seconds_p):
     ### END SOLUTION
 
 
-check("05.5", round_speedups)
+check("resnet50.5", round_speedups)
 
 # %% [markdown]
 # ## Your study
@@ -183,19 +183,19 @@ rows = collect.rows([file.with_suffix(".json") for file in files])
 tables.scaling(rows)
 how = "measured" if own else "recorded"
 on_1, on_2 = (next(row for row in rows if row["workers"] == n) for n in (1, 2))
-outcome("05.1", on_2["speedup"], on_2["speedup_interval"], how=how)
+outcome("resnet50.1", on_2["speedup"], on_2["speedup_interval"], how=how)
 
 # %% [markdown]
 # Which claim can you make about *your own* runs: 2 workers are `"faster"`, they are `"slower"`, or you `"can't tell"`?
 # The interval decides.
 
-# %% labs={"id": "05.8"}
+# %% labs={"id": "resnet50.6"}
 low, high = on_2["speedup_interval"] or (0, 2)  # without an interval the speedup may be anything
 ### BEGIN SOLUTION
 sentence = "faster" if low > 1 else "slower" if high < 1 else "can't tell"
 ### END SOLUTION
-check("05.8", sentence, rows)
-if answered("05.8"):
+check("resnet50.6", sentence, rows)
+if answered("resnet50.6"):
     print(question(on_2["speedup"], on_2["speedup_interval"]))
 
 # %% [markdown]
@@ -211,7 +211,7 @@ if answered("05.8"):
 one, two = (load_record(file.with_suffix(".json")) for file in files[:2])
 if one.rounds and two.rounds:
     plots.show(plots.rounds(two, one))
-    if answered("05.5"):
+    if answered("resnet50.5"):
         counted, _ = metrics.calm(two, one)
         found = round_speedups(*([run.rounds[n] for n in counted] for run in (one, two)))
         print("your function on the rounds that count:", *(f"{each:.2f}" for each in found))
@@ -229,11 +229,11 @@ else:
 # as many images per step as a single worker; the faster one then waits for the other. **Predict:** divide the median
 # step time on 2 workers by that on 1 worker. What do you expect?
 
-# %% labs={"id": "05.9"}
+# %% labs={"id": "resnet50.7"}
 ### BEGIN SOLUTION
 step_ratio_expected = 1.2
 ### END SOLUTION
-predict("05.9", step_ratio_expected)
+predict("resnet50.7", step_ratio_expected)
 
 # %%
 plots.show(plots.steps(one, two))
@@ -252,7 +252,7 @@ plots.show(plots.steps(one, two))
 from labs.results import steps
 
 alone, both = (steps.quantile(*steps.distribution(run)) for run in (one, two))
-outcome("05.9", both / alone, how=how)
+outcome("resnet50.7", both / alone, how=how)
 
 # %% [markdown]
 # ## T6: the three plots
@@ -336,11 +336,11 @@ if apart:
 # second. In a step, each worker processes one batch. This speedup is an estimate of what you would get if the exchange
 # cost nothing.
 
-# %% labs={"id": "05.10"}
+# %% labs={"id": "resnet50.8"}
 ### BEGIN SOLUTION
 unconnected = 2 * steps_of["alone"] / steps_of["together"]
 ### END SOLUTION
-if check("05.10", unconnected, steps_of) and float(unconnected) > 2:
+if check("resnet50.8", unconnected, steps_of) and float(unconnected) > 2:
     print(question(float(unconnected), None))
 
 # %% [markdown]
@@ -370,11 +370,11 @@ if apart:
 # - **c**: in each step, the workers share the machine, sum their gradients and wait
 # - **d**: TensorFlow has to trace the whole program again for each of the workers
 
-# %% labs={"id": "05.11"}
+# %% labs={"id": "resnet50.9"}
 ### BEGIN SOLUTION
 why = "c"
 ### END SOLUTION
-check("05.11", why)
+check("resnet50.9", why)
 
 # %% [markdown]
 # ## Do they learn the same?
@@ -384,17 +384,17 @@ check("05.11", why)
 # %%
 plots.show(plots.learning(rows))
 gain = on_2["final_accuracy"] - on_1["final_accuracy"]
-outcome("05.2", "equal" if abs(gain) < 0.01 else "higher" if gain > 0 else "lower", how=how)
+outcome("resnet50.2", "equal" if abs(gain) < 0.01 else "higher" if gain > 0 else "lower", how=how)
 
 # %% [markdown]
 # "Twice as fast and just as good" is a claim that needs checking. Both runs have the same number of epochs and the same
 # images. But how many times are the weights updated in one epoch, on 1 worker and on 2?
 
-# %% labs={"id": "05.12"}
+# %% labs={"id": "resnet50.10"}
 ### BEGIN SOLUTION
 updates_1, updates_2 = (row["steps"] for row in rows if row["workers"] in (1, 2))
 ### END SOLUTION
-check("05.12", updates_1, updates_2, rows)
+check("resnet50.10", updates_1, updates_2, rows)
 
 # %% [markdown]
 # A few epochs of a single run for each number of workers say little about learning: another seed would give different
@@ -407,7 +407,7 @@ check("05.12", updates_1, updates_2, rows)
 # it says nothing about speed. (The preset `test` skips this.)
 
 # %%
-if answered("05.8") and 4 not in plan.workers and plan.name != "test":
+if answered("resnet50.6") and 4 not in plan.workers and plan.name != "test":
     crowd = jobs.Turns()
     with crowd:
         for workers in (1, 4):
@@ -428,7 +428,7 @@ if answered("05.8") and 4 not in plan.workers and plan.name != "test":
 # ones hardly change it.)
 
 
-# %% labs={"id": "05.6"}
+# %% labs={"id": "resnet50.11"}
 def usual_step(epochs):
     """Median of the seconds of the steady steps. epochs: a list of lists."""
     ### BEGIN SOLUTION
@@ -436,7 +436,7 @@ def usual_step(epochs):
     ### END SOLUTION
 
 
-check("05.6", usual_step)
+check("resnet50.11", usual_step)
 
 # %% [markdown]
 # **The slower of two:** two workers each draw one of these steps. They draw independently; all steps are equally
@@ -444,7 +444,7 @@ check("05.6", usual_step)
 # same step, so 3 steps make 9 pairs.)
 
 
-# %% labs={"id": "05.7"}
+# %% labs={"id": "resnet50.12"}
 def slower_of_two(steps):
     """Mean seconds of the slower of two steps, over all pairs. steps: seconds of the steps of one worker."""
     ### BEGIN SOLUTION
@@ -452,10 +452,10 @@ def slower_of_two(steps):
     ### END SOLUTION
 
 
-check("05.7", slower_of_two)
+check("resnet50.12", slower_of_two)
 
 # %%
-if answered("05.6", "05.7"):
+if answered("resnet50.11", "resnet50.12"):
     of_1, of_2 = ([epoch.step_seconds for epoch in run.repeats[0]] for run in (one, two))
     waiting = fmean(slower_of_two(epoch) for epoch in of_1[1:])
     shown = [("one worker", usual_step(of_1), fmean(fmean(epoch) for epoch in of_1[1:]))]
@@ -477,4 +477,4 @@ if answered("05.6", "05.7"):
 # - Speed without accuracy is half a result.
 # - Compare whole steps that differ in only one thing: then you know what each part costs.
 #
-# Next: `05b_script_for_a_cluster`.
+# Next: `06_a_job_for_slurm`.

@@ -19,8 +19,8 @@
 # %%
 from labs import report
 from labs.checks import check, outcome, predict
-from labs.lessons.nb11 import pictures
 from labs.show import plots, tables
+from lessons.report import pictures
 
 # %% [markdown]
 # ## A flawed report
@@ -51,22 +51,22 @@ plots.show(pictures.flawed())
 # %% [markdown]
 # **Predict** after reading the report once: how many of the 14 lines mislead?
 
-# %% labs={"id": "11.1"}
+# %% labs={"id": "report.1"}
 ### BEGIN SOLUTION
 misleading_expected = 10
 ### END SOLUTION
-predict("11.1", misleading_expected)
+predict("report.1", misleading_expected)
 
 # %% [markdown]
 # Now go through the report line by line. Which lines mislead? Give their numbers as a set, in the form `{1, 2}`. The
 # check tells you how many are still missing and where to look.
 
-# %% labs={"id": "11.2"}
+# %% labs={"id": "report.2"}
 ### BEGIN SOLUTION
 lines = {2, 3, 5, 6, 7, 8, 10, 11, 12, 13}
 ### END SOLUTION
-found = check("11.2", lines)
-outcome("11.1", len(lines) if found else None, how="counted")
+found = check("report.2", lines)
+outcome("report.1", len(lines) if found else None, how="counted")
 
 # %% [markdown]
 # What is wrong with each of these lines? Give one letter for each line, in the form `{2: "a", 3: "b"}`.
@@ -84,11 +84,11 @@ outcome("11.1", len(lines) if found else None, how="counted")
 # | **i** | a prediction is presented as a measurement |
 # | **j** | the speed is given without the accuracy |
 
-# %% labs={"id": "11.3"}
+# %% labs={"id": "report.3"}
 ### BEGIN SOLUTION
 faults = {2: "g", 3: "c", 5: "a", 6: "b", 7: "e", 8: "d", 10: "f", 11: "h", 12: "i", 13: "j"}
 ### END SOLUTION
-check("11.3", faults)
+check("report.3", faults)
 
 # %% [markdown]
 # Here is the figure again, with axes that begin at 0 and end where the data end:
@@ -100,11 +100,11 @@ plots.show(pictures.flawed(logarithmic=False))
 # `pictures.WORKERS` and `pictures.SPEEDUPS` contain the numbers behind both figures. What is the efficiency with the
 # largest number of workers, given as a fraction between 0 and 1?
 
-# %% labs={"id": "11.4"}
+# %% labs={"id": "report.4"}
 ### BEGIN SOLUTION
 efficiency_8 = pictures.SPEEDUPS[-1] / pictures.WORKERS[-1]
 ### END SOLUTION
-check("11.4", efficiency_8, pictures.WORKERS, pictures.SPEEDUPS)
+check("report.4", efficiency_8, pictures.WORKERS, pictures.SPEEDUPS)
 
 # %% [markdown]
 # ## What a good report contains
@@ -145,11 +145,11 @@ check("11.4", efficiency_8, pictures.WORKERS, pictures.SPEEDUPS)
 #   predicts a speedup of 5.9 for 8 machines."
 # - **d**: "The speedup is 1.71 (1.62 to 1.80), which shows linear scaling at the same accuracy."
 
-# %% labs={"id": "11.5"}
+# %% labs={"id": "report.5"}
 ### BEGIN SOLUTION
 sentence = "c"
 ### END SOLUTION
-check("11.5", sentence)
+check("report.5", sentence)
 
 # %% [markdown]
 # ## Your own report
@@ -231,11 +231,11 @@ tables.show(
 # your notebooks and scripts, the records of your runs, and a list of hashes of all these files. Paths on your machine,
 # the machine's name and your account name are removed.
 
-# %% labs={"id": "11.6"}
+# %% labs={"id": "report.6"}
 ### BEGIN SOLUTION
 final = report.make("report")
 ### END SOLUTION
-check("11.6", final)
+check("report.6", final)
 
 # %% [markdown]
 # ## Summary
@@ -244,3 +244,6 @@ check("11.6", final)
 # - It says what was left out, and never presents a computed value as a measured one.
 # - Evidence goes out of date: script, run and answer belong together, and if you change only one of the three, they no
 #   longer match.
+#
+# Next: `20_going_on_and_two_nodes`, if you want to go deeper. After another task (W1, F1 or P1), generate the report
+# again and hand in the new one.

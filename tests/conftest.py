@@ -85,7 +85,7 @@ MORE = {
     "machine": "what needs SLURM or a browser: `make test` skips it where they are missing",
     "fuzz": "files and command lines that nobody would write: 400 of each kind, of which `make test` draws 100",
     "warm": "the server of WARM=1 forks programs that do what cold ones do",
-    "whole": "notebooks 05 and 08 with all blocks of their networks, of which `make test` has a few",
+    "whole": "notebooks 05 and 09 with all blocks of their networks, of which `make test` has a few",
 }
 
 
@@ -105,7 +105,7 @@ def more(item):
     if not os.environ.get("MORE"):
         return None
     about = getattr(item, "callspec", None)
-    if about and about.params.get("name") == "nb14":
+    if about and about.params.get("name") == "other_engines":
         return MORE["jax"]
     return MORE["machine"] if {"cluster", "browser"} & {*item.path.relative_to(ROOT).parts} else None
 

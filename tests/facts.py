@@ -20,9 +20,9 @@ OF_THE_RUN = ("machine", "started", "finished", "script_sha256", "study")  # of 
 MADE_BY = (
     "labs/checks/tryout",
     "labs/checks/stand_in.py",
-    "labs/lessons/connected.py",
-    "labs/lessons/nb06/two_epochs.py",
-    "labs/lessons/nb09/equal_ranks.py",
+    "lessons/connected.py",
+    "lessons/horovod_sharding/two_epochs.py",
+    "lessons/when_workers_do_not_help/equal_ranks.py",
     "labs/training",
     "labs/hvd",
     "labs/data",

@@ -1,4 +1,4 @@
-"""The `labs` command: help everywhere, exit codes 0, 1 and 2, errors in one line."""
+"""The commands `labs` and `teach`: help everywhere, exit codes 0, 1 and 2, errors in one line."""
 
 import json
 import os
@@ -13,10 +13,14 @@ import pytest
 
 from labs import cli, doctor
 from labs.errors import LabsError
+from teaching.cli import TEACH
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = ["doctor", "study", "results", "maxbatch", "slurm", "allreduce", "predict", "report", "build"]
-COMMANDS += ["compare", "dispute", "reset", "update", "release", "grade", "why"]
+COMMANDS = {
+    "labs": "doctor study compare results why maxbatch allreduce predict slurm reset update report dispute",
+    "teach": "build render site release collect check rerun desk mark pin out oral",
+}
+PROGRAMS = {"labs": cli.LABS, "teach": TEACH}
 LOG = ROOT / "labs/recorded/cte-power-resnet50v2.out"
 
 
@@ -26,27 +30,30 @@ def labs(*arguments, cwd=ROOT):
     return subprocess.run([program, *map(str, arguments)], cwd=cwd, capture_output=True, text=True)
 
 
-def call(capsys, *arguments):
+def call(capsys, *arguments, main=cli.main):
     """(exit code, stdout, stderr) of the command in this process."""
     try:
-        code = cli.main([str(a) for a in arguments])
+        code = main([str(a) for a in arguments])
     except SystemExit as end:
         code = end.code
     return code, *capsys.readouterr()
 
 
-def test_the_command_is_installed_and_lists_its_commands():
-    done = labs("--help")
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_command_is_installed_and_lists_its_commands(program):
+    done = subprocess.run([Path(sys.executable).with_name(program), "--help"], capture_output=True, text=True)
     assert done.returncode == 0 and done.stderr == ""
-    assert all(re.search(rf"\n    {name}\s", done.stdout) for name in COMMANDS)
+    assert re.findall(r"\n    (\w+)\s", done.stdout) == COMMANDS[program].split()
 
 
-def test_every_command_and_option_has_help(capsys):
-    for words, (_, text, _) in cli.COMMANDS.items():
-        code, out, err = call(capsys, *words, "--help")
-        assert code == 0 and err == "" and f"usage: labs {' '.join(words)}" in out and text in " ".join(out.split())
-    assert {words[0] for words in cli.COMMANDS} == set(COMMANDS)
-    options = [(words, *option) for words, (_, _, options) in cli.COMMANDS.items() for option in options.items()]
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_command_and_option_has_help(program, capsys):
+    commands = PROGRAMS[program].commands
+    for words, (_, text, _) in commands.items():
+        code, out, err = call(capsys, *words, "--help", main=PROGRAMS[program].main)
+        assert code == 0 and err == "" and f"usage: {program} {' '.join(words)}" in out
+        assert text in " ".join(out.split())
+    options = [(words, *option) for words, (_, _, options) in commands.items() for option in options.items()]
     assert [(words, name) for words, name, settings in options if not settings.get("help")] == []
 
 
@@ -104,12 +111,13 @@ def test_wrong_use_of_each_command_is_said_in_one_line(tmp_path, monkeypatch, ca
         (2, ["slurm", "check", "missing.sh"]),
         (2, ["slurm", "check", "slurm/local/ResNet50.sh", "--site", "nowhere"]),
         (2, ["allreduce", "--ranks", "1"]),
-        (1, ["build", "99"]),
-        (1, ["build", "--student", ROOT]),
-        (1, ["build", "--student", tmp_path / "file/below"]),
+        (1, ["teach", "build", "99"]),
+        (1, ["teach", "build", "--student", ROOT]),
+        (1, ["teach", "build", "--student", tmp_path / "file/below"]),
     ):
-        got, out, err = call(capsys, *words)
-        assert (got, out) == (code, "") and err.startswith(f"labs {words[0]}: ") and err.count("\n") == 1, words
+        program, words = ("teach", words[1:]) if words[0] == "teach" else ("labs", words)
+        got, out, err = call(capsys, *words, main=PROGRAMS[program].main)
+        assert (got, out) == (code, "") and err.startswith(f"{program} {words[0]}: ") and err.count("\n") == 1, words
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
@@ -185,17 +193,19 @@ def test_doctor_names_a_package_from_elsewhere_that_cannot_be_imported(tmp_path,
 
 
 def test_build_check_reports_problems_with_exit_code_1(monkeypatch, capsys):
-    from labs.author import build
+    from teaching.author import build
 
     monkeypatch.setattr(build, "check", lambda root, names: ["05.ipynb: out of date"])
-    assert call(capsys, "build", "--check") == (1, "05.ipynb: out of date\n", "")
+    assert call(capsys, "build", "--check", main=TEACH.main) == (1, "05.ipynb: out of date\n", "")
     monkeypatch.setattr(build, "check", lambda root, names: [])
-    assert call(capsys, "build", "--check") == (0, "Sources and generated files agree.\n", "")
+    assert call(capsys, "build", "--check", main=TEACH.main) == (0, "Sources and generated files agree.\n", "")
 
 
 def test_import_stays_light():
-    code = "import sys, labs.cli; labs.cli.parser(); print([m for m in ('tensorflow', 'numpy', 'matplotlib', 'scipy') "
-    code += "if m in sys.modules])"
+    code = (
+        "import sys; from labs.cli import LABS; from teaching.cli import TEACH; LABS.parser(), TEACH.parser(); print("
+    )
+    code += "[m for m in ('tensorflow', 'numpy', 'matplotlib', 'scipy') if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True, cwd=ROOT).strip() == "[]"
 
 

@@ -3,21 +3,21 @@
 import ast
 
 import pytest
-from test_rooms import copy, rooms  # noqa: F401, a fixture
+from test_rooms import copy, modules, rooms  # noqa: F401, a fixture
 from tree import ROOT
 
 
 def offered(root):
     """(module, syntax tree) of each function and class that a door offers, or a module beside the rooms shares."""
     trees = {}
-    for path in sorted(root.glob("labs/**/*.py")):
+    for path in modules(root):
         name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
         trees[name] = ast.parse(path.read_text(encoding="utf-8"))
     for room in rooms(root):
         door = ".".join(room.relative_to(root).parts)
         yield from _public(door, trees[door])
         for node in trees[door].body:
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("labs.") and node.module in trees:
+            if isinstance(node, ast.ImportFrom) and node.module in trees:
                 names = [name.name for name in node.names]
                 every = _public(node.module, trees[node.module])
                 yield from (found for found in every if names == ["*"] or found[1].name in names)

@@ -159,7 +159,7 @@ def test_tests_of_a_room_and_of_a_lesson():
 
     assert "pytest tests/costs " in planned("costs") and "nbval" not in planned("costs")
     assert "pytest tests/test_cli.py " in planned("cli")
-    lesson = planned("nb05")
+    lesson = planned("05")
     assert "pytest tests/lessons " in lesson and "05_resnet50_scaling.ipynb" in lesson and "06_" not in lesson
     assert re.search(r'no tests of "cost": name one of .*\bcosts\b', planned("cost"))
 
@@ -365,7 +365,7 @@ def test_a_home_folder_that_cannot_be_written_gets_a_substitute(pretend):
 def test_a_set_up_without_horovod_ends_and_says_why_in_one_line(pretend, log, compiler, says, never):
     done, about, calls = pretend("setup", compiler=compiler, FAKE_HOROVOD=log)
     assert done.returncode == 0 and len(about) == 1, done.stdout
-    for part in (says, "notebooks 06 and 07", "MirroredStrategy", "`make horovod`", "build/horovod.log"):
+    for part in (says, "notebooks 07 and 08", "MirroredStrategy", "`make horovod`", "build/horovod.log"):
         assert part in about[0]
     assert ("build-essential" in about[0] and "cxx-compiler" in about[0]) == (never != "build-essential")
     assert never not in about[0] and log in (pretend.folder / "build/horovod.log").read_text()
@@ -402,7 +402,7 @@ def test_the_set_up_for_gpus_has_a_folder_of_its_own_and_compiles_horovod_with_n
 )
 def test_gpus_without_horovod(pretend, options, says):
     done, about, _ = pretend("setup", "GPU=1", **options)
-    assert done.returncode == 0 and len(about) == 1 and says in about[0] and "06 and 07" in about[0], done.stdout
+    assert done.returncode == 0 and len(about) == 1 and says in about[0] and "07 and 08" in about[0], done.stdout
 
 
 def an_environment(folder, python):
@@ -517,7 +517,7 @@ def test_without_a_compiler_everything_but_horovod_is_set_up(changed, checkout, 
     assert done.returncode == 0, done.stdout
     about = [line for line in done.stdout.splitlines() if "Horovod is missing" in line]
     assert len(about) == 1 and "no C++ compiler here" in about[0], done.stdout
-    assert "06 and 07" in about[0] and "build-essential" in about[0] and "build/horovod.log" in about[0]
+    assert "07 and 08" in about[0] and "build-essential" in about[0] and "build/horovod.log" in about[0]
     assert (checkout / "build/horovod.log").read_text() == "No C++ compiler: Horovod was not tried.\n"
 
     def run(*command):

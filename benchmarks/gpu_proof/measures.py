@@ -324,7 +324,7 @@ def fetch(sizes, case, model):
 
 
 def same_steps(sizes, case):
-    """The largest difference of a weight after notebook 14's 20 steps: of this GPU from the CPU, as JAX computes and
+    """The largest difference of a weight after notebook 27's 20 steps: of this GPU from the CPU, as JAX computes and
     exactly, and of four other orders of the images in each batch from the first, on the CPU."""
     import numpy as np
 
@@ -333,7 +333,7 @@ def same_steps(sizes, case):
     for name, env in {"cpu": hidden, "gpu": {}, "gpu_exact": exact}.items():
         asked = ["--engine", "jax" if devices.on_jax() else "single", "--cases", *cases]
         started = f"{case.name}_{name}"
-        job = jobs.start("-m", "labs.lessons.nb14.same_steps", *asked, name=started, runs=case.runs, env=env)
+        job = jobs.start("-m", "lessons.other_engines.same_steps", *asked, name=started, runs=case.runs, env=env)
         if job.wait(show=False).state != "finished":
             raise SystemExit(job.explain())
         with np.load(job.stem.with_suffix(".npz")) as file:
@@ -350,15 +350,15 @@ def same_steps(sizes, case):
 
 
 def recompute(sizes, case, mode):
-    """Peak memory of a step of notebook 10's network that keeps all activations, or recomputes those of a block."""
-    from labs.lessons.nb10 import recompute as lesson
+    """Peak memory of a step of notebook 24's network that keeps all activations, or recomputes those of a block."""
+    from lessons.faster_steps import recompute as lesson
 
     if not devices.on_jax():
         batch = 256 if devices.gpus() else 8
         os.environ["LABS_RUNS"] = str(case.runs)
         found = lesson.measure(mode, batch=batch, rounds=0)
         if found is None:
-            raise SystemExit("the measurement of notebook 10 did not finish")
+            raise SystemExit("the measurement of notebook 24 did not finish")
         return found
     import jax
     import keras

@@ -63,7 +63,11 @@ def main():
     (out / "wheels").mkdir(parents=True)
     subprocess.run([*pip, "download", "--quiet", *target, "--dest", str(out / "wheels"), *pins], check=True, cwd=out)
     tracked = subprocess.run(
-        ["git", "ls-files", "labs", "benchmarks/gpu_proof"], capture_output=True, text=True, check=True, cwd=ROOT
+        ["git", "ls-files", "labs", "lessons", "benchmarks/gpu_proof"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
     ).stdout.split("\n")
     for name in filter(None, tracked):
         (out / name).parent.mkdir(parents=True, exist_ok=True)

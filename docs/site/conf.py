@@ -1,4 +1,4 @@
-"""How Sphinx builds the course's site. labs.author.web collects the pages of an edition and starts Sphinx."""
+"""How Sphinx builds the course's site. teaching.author.web collects the pages of an edition and starts Sphinx."""
 
 import html
 import json
@@ -15,7 +15,6 @@ import positions
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
-from labs.author import students
 from labs.checks import tasks
 
 edition = "instructors" if tags.has("instructors") else "students"  # noqa: F821  (given by Sphinx)
@@ -71,10 +70,11 @@ PARTS = {
 def add_pages(app):
     """Pages of the rooms' doors and, for instructors, of scripts and the files of the sites; then all in the lists."""
     made, pages = {}, Path(app.srcdir)
-    for path in [ROOT / "labs/__init__.py", *sorted(ROOT.glob("labs/*/__init__.py"))]:
-        name = path.parent.relative_to(ROOT).as_posix()
-        if edition == "instructors" or f"{name}/" not in students.KEPT_BACK:
-            made[f"rooms/{path.parent.name}.md"] = ROOM.format(name.replace("/", "."))
+    for package in ("labs", "lessons", "teaching") if edition == "instructors" else ("labs", "lessons"):
+        rooms = () if package == "lessons" else sorted(ROOT.glob(f"{package}/*/__init__.py"))
+        for path in (ROOT / package / "__init__.py", *rooms):
+            name = path.parent.relative_to(ROOT).as_posix().replace("/", ".")
+            made[f"rooms/{name}.md"] = ROOM.format(name)
     for title, patterns in FILES.items() if edition == "instructors" else ():
         listed = sorted(path for pattern in patterns for path in ROOT.glob(pattern))
         kinds = {".py": "python", ".sh": "bash", ".toml": "toml"}

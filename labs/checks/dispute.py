@@ -51,12 +51,12 @@ def kept(runs):
 
 
 def keep(runs, id, reason):
-    """Keep a dispute about a check (NN.k), an answer (a letter and a number), or one item of it; None withdraws it.
+    """Keep a dispute about a check (lesson.k), an answer (a letter and a number), or one item of it; None withdraws it.
 
     Returns all that are kept. Raises UseError, tasks.TaskError: no such task; nothing or too much is said.
     """
     answer, _, item = id.rpartition(".")
-    tasks.task(answer if answer[:1].isalpha() and item.isdecimal() else id)
+    tasks.task(answer if item.isdecimal() and tasks.handed_in(answer) else id)
     if reason is not None and not reason.strip():
         raise UseError("A dispute needs a reason, for a person to read: what you did, and why it is right.")
     if reason is not None and len(reason) > LONGEST:

@@ -2,7 +2,7 @@
 
 A judge stands in the questions.py of its lesson, bound to the id of a task of the tasks.toml beside it:
 
-    @judges("NN.k")
+    @judges("lesson.k")
     def speedup(function):
         ...
 
@@ -74,7 +74,7 @@ def judges(id, as_written=False, varied=None):
 
     as_written: it gets a text that is a number as the text (`as_number`), for an answer with which a cell goes on.
     varied: for a student's function whose arguments cannot be changed number by number: a function of these arguments
-        and a random.Random that gives other ones, with which grading calls it (labs.grading.again).
+        and a random.Random that gives other ones, with which grading calls it (teaching.grading.again).
     """
 
     def bind(judge):
@@ -96,9 +96,9 @@ def judge_of(id):
     if isinstance(item, tasks.Choice):
         return partial(_choose, item)
     if id not in JUDGES and isinstance(item, tasks.Check):
-        importlib.import_module(f"labs.lessons.{lesson}.questions")
+        importlib.import_module(f"lessons.{lesson}.questions")
     if id not in JUDGES:
-        missing = f"labs/lessons/{lesson}/questions.py has no judge for it."
+        missing = f"lessons/{lesson}/questions.py has no judge for it."
         raise tasks.TaskError(f"Nothing judges {id}, {item.kind}: {missing}")
     return JUDGES[id]
 

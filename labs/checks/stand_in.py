@@ -1,6 +1,6 @@
 """What takes the place of labs.hvd and Horovod while a student's script is judged: numbers, refusals, modules.
 
-Horovod itself is not needed. labs.lessons.connected plays ranks that exchange; labs.checks.tryout.ranks lets one rank
+Horovod itself is not needed. lessons.connected plays ranks that exchange; labs.checks.tryout.ranks lets one rank
 run up to its `fit`.
 """
 

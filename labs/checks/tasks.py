@@ -1,14 +1,13 @@
-"""The items of the course, as data: labs/lessons/nbNN/tasks.toml, one file for each lesson.
+"""The items of the course, as data: lessons/NAME/tasks.toml, one file for each lesson.
 
     notebook = "NN_name"
     title = "How much faster ..."   # of the notebook, as its first cell has it, with the minutes that it states
     minutes = 65
     optional = true         # for a lesson that the others do not need
     paths = ["afternoon", "practical"]  # the shorter ways through the course on which it lies
-    part_of = "MM_name"                 # for a later part of a notebook; an id names an item, whatever part it is in
 
-    [[task]]                # in the order of the notebook
-    id = "NN.6"
+    [[task]]                # in the order of the notebook, in which the numbers of ids rise
+    id = "lesson.6"         # a word for the lesson; of what is handed in a letter, as T6
     kind = "check"          # judged by a function of the lesson's questions.py
     title = "Speedup"
     points = 1
@@ -40,8 +39,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from labs import schema
 from labs.errors import UseError
 
-LESSONS = Path(__file__).parents[1] / "lessons"
-
+LESSONS = Path(__file__).parents[2] / "lessons"
 
 ShorterPath = Literal["afternoon", "practical"]
 PATHS = (*get_args(ShorterPath), "everything")  # ways through the course; all lessons lie on the last one
@@ -56,14 +54,16 @@ class Evidence(BaseModel, extra="forbid", frozen=True):
 
     runs: their names, as regular expressions; a search for the largest batch and a breakdown have names, too
     scripts, batch: files below notebooks/scripts, and of each site
-    figures: drawn from the runs; "schedules" are one's best ones of notebooks 13 to 13c
+    figures: drawn from the runs
+    pictured: the function of a lesson that draws them, from the folder of the runs: "lesson.module.function"
     networks: two of them, whose efficiencies are compared
     """
 
     runs: list[str] = []
     scripts: list[str] = []
     batch: list[str] = []
-    figures: list[Literal["scaling", "rounds", "learning", "steps", "schedules"]] = []
+    figures: list[Literal["scaling", "rounds", "learning", "steps"]] = []
+    pictured: str = ""
     networks: tuple[str, str] | None = None
 
 
@@ -81,6 +81,16 @@ class Task(BaseModel, extra="forbid", frozen=True):
     id: str = Field(min_length=1)
     title: str = Field(min_length=1)
     evidence: Evidence = Evidence()
+
+    @property
+    def handed_in(self):
+        """Is it one of the tasks that a report shows, as T6, and not one of the numbered items of its lesson?"""
+        return handed_in(self.id)
+
+
+def handed_in(id: str) -> bool:
+    """Is this the id of a task that is handed in: a letter and a number?"""
+    return re.fullmatch(r"[A-Z]\d+", id) is not None
 
 
 class Given(BaseModel, extra="forbid", frozen=True):
@@ -158,7 +168,6 @@ class Lesson(BaseModel, extra="forbid", frozen=True):
     """One notebook: its title, the minutes that it takes, and its items in their order.
 
     replay: the preset with which grading runs it, where that changes how much is simulated, and no answer
-    part_of: for a later part of a notebook, the notebook that it was cut from; this may itself be a later part
     """
 
     notebook: str
@@ -166,7 +175,6 @@ class Lesson(BaseModel, extra="forbid", frozen=True):
     minutes: int = Field(ge=1)
     optional: bool = False
     paths: list[ShorterPath] = []
-    part_of: str | None = None
     replay: str | None = None
     task: list[Annotated[Item, Field(discriminator="kind")]]
 
@@ -203,15 +211,14 @@ def _read(path, version):
 
 
 def lessons() -> dict[str, Lesson]:
-    """{name of the folder, as nb05: Lesson} of all lessons, in order. Raises TaskError, also for an id of two."""
-    found, owner = {}, {}
-    for path in sorted(LESSONS.glob("nb*/tasks.toml")):
-        found[path.parent.name] = load(path)
-        for item in found[path.parent.name].task:
-            if item.id in owner:
-                raise TaskError(f"{path}: the id {item.id} is taken already, in {owner[item.id]}")
-            owner[item.id] = path
-    return found
+    """{name of the folder, as resnet50_scaling: Lesson} of all lessons, in the order of their notebooks. Raises
+    TaskError, also for an id of two."""
+    found, owner = [(path, load(path)) for path in sorted(LESSONS.glob("*/tasks.toml"))], {}
+    for path, item in ((path, item) for path, lesson in found for item in lesson.task):
+        if item.id in owner:
+            raise TaskError(f"{path}: the id {item.id} is taken already, in {owner[item.id]}")
+        owner[item.id] = path
+    return {path.parent.name: lesson for path, lesson in sorted(found, key=lambda pair: pair[1].notebook)}
 
 
 def items() -> dict[str, tuple[Lesson, Item]]:
@@ -226,21 +233,14 @@ def on_path(path: str) -> list[Lesson]:
     return [lesson for lesson in lessons().values() if path == PATHS[-1] or path in lesson.paths]
 
 
-def parts(notebook: str) -> list[str]:
-    """The names of a notebook and of its later parts, and theirs, which go where it goes."""
-    names = [lesson.notebook for lesson in lessons().values() if lesson.part_of == notebook]
-    return [notebook, *(part for name in names for part in parts(name))]
-
-
 def find(id: str) -> tuple[str, Item]:
-    """(name of the folder, item) of an id. NN.k is looked up in nbNN first, then in the others. Raises TaskError."""
-    likely, ids = f"nb{id.partition('.')[0]}", []
-    for path in sorted(LESSONS.glob("nb*/tasks.toml"), key=lambda path: (path.parent.name != likely, path)):
-        for item in load(path).task:
-            if item.id == id:
-                return path.parent.name, item
-            ids.append(item.id)
-    raise TaskError(f"There is no task {id!r}. The tasks are: {', '.join(ids)}.")
+    """(name of the folder, item) of an id. Raises TaskError."""
+    every = lessons()
+    for name, item in ((name, item) for name, lesson in every.items() for item in lesson.task):
+        if item.id == id:
+            return name, item
+    ids = ", ".join(item.id for lesson in every.values() for item in lesson.task)
+    raise TaskError(f"There is no task {id!r}. The tasks are: {ids}.")
 
 
 def task(id: str) -> Item:

@@ -10,7 +10,7 @@ def slowest(workers: int, spread: float) -> float:
     """Expected time of the slowest of K workers / mean time of a worker, >= 1; 1 for one worker.
 
     The workers' times are independent gamma variables with the relative standard deviation `spread` (as in
-    labs.lessons.nb02.stragglers). With the quantile function Q, the maximum of K has the distribution function F^K, so
+    lessons.averages.stragglers). With the quantile function Q, the maximum of K has the distribution function F^K, so
 
         E[max] = integral of Q(u^(1/K)) over u from 0 to 1.
 

@@ -9,6 +9,6 @@ question    versions and the ends of the last logs in one text, without names an
 """
 
 from labs.course.question import write_question
-from labs.course.release import CourseError, filled_in, find_course
-from labs.course.reset import fresh_files, reset_files
+from labs.course.release import CourseError, filled_in, find_course, is_release
+from labs.course.reset import committed_files, fresh_files, reset_files
 from labs.course.update import update_course

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -30,18 +29,15 @@ class Carried:
     joined: list[str] = field(default_factory=list)
 
 
-def carry(base, mine, new, others=(), first=True):
+def carry(base, mine, new):
     """`Carried` of three files as bytes: the form that the student began with, the student's, and the newer form.
 
     Cells that the student did not change become the newer ones; the student's own stay behind the cell that they stood
-    behind; outputs stay where the cell's text does. others: of a notebook that comes in several parts now, the forms of
-    the other ones, to which their cells go, with what stands behind them; first: whether this is the first part.
-    Raises ValueError if the student's file is no notebook.
+    behind; outputs stay where the cell's text does. Raises ValueError if the student's file is no notebook.
     """
     old, new_form = _read(base)["cells"], _read(new)
-    notebook, beside = _read(mine), [_read(other)["cells"] for other in others]
-    theirs = _keyed(notebook["cells"], old, new_form["cells"], *beside)
-    elsewhere = {cell["id"] for form in beside for cell in form}
+    notebook = _read(mine)
+    theirs = _keyed(notebook["cells"], old, new_form["cells"])
     before = {cell["id"]: cell for cell in old}
     result, kept, cells = Carried(b""), set(), {}
     for cell in new_form["cells"]:
@@ -59,13 +55,10 @@ def carry(base, mine, new, others=(), first=True):
             cells[id] = yours | {"id": id, "metadata": yours.get("metadata", {}) | cell["metadata"]}
             kept.add(id)
     order = list(cells)
-    anchor, here = None, first
+    anchor = None
     for id, cell in theirs.items():
-        here = id in cells or (here and id not in elsewhere)
         if id in cells:
             anchor = id
-        elif not here:
-            kept.add(id)  # in another part
         elif id not in before:  # the student's own
             order.insert(order.index(anchor) + 1 if anchor else 0, id)
             cells[id], anchor = cell | {"id": id}, id
@@ -85,31 +78,10 @@ def carry(base, mine, new, others=(), first=True):
     return result
 
 
-def filled(mine, new):
-    """The newer form of a part, as bytes, with a student's text in its items and blanks where the student's notebook,
-    whose own fresh form is not known, has another one; None if it has none. Raises ValueError."""
-    form = _read(new)
-    theirs, found = _keyed(_read(mine)["cells"], form["cells"]), []
-    for place, cell in enumerate(form["cells"]):
-        yours = theirs.get(cell["id"])
-        is_item = "id" in cell["metadata"].get("labs", {}) or re.search(r"(?m)(^|\s|=)\.\.\.(\s|$)", _text(cell))
-        if yours and is_item and _content(yours)[0] == cell["cell_type"] and _text(yours) != _text(cell):
-            form["cells"][place] = yours | {"metadata": yours["metadata"] | cell["metadata"]}
-            found.append(label(cell))
-    return (json.dumps(form, indent=1, sort_keys=True) + "\n").encode() if found else None
-
-
 def same(one, other):
     """Do two notebooks, as bytes, hold the same cells, whatever their outputs? False if one is no notebook."""
     with suppress(ValueError):
         return [_content(cell) for cell in _read(one)["cells"]] == [_content(cell) for cell in _read(other)["cells"]]
-    return False
-
-
-def holds(one, form):
-    """Does a notebook hold each cell of a form, with whatever text? Both as bytes; False if it is no notebook."""
-    with suppress(ValueError):
-        return {cell["id"] for cell in _read(form)["cells"]} <= {cell.get("id") for cell in _read(one)["cells"]}
     return False
 
 

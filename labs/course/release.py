@@ -85,6 +85,11 @@ def stamped(version, date, contents):
     return {FRESH + name: contents[name] for name in sums if filled_in(name)} | {STAMP: text.encode()}
 
 
+def is_release(root: Path) -> bool:
+    """Was the course at `root` made by a release, and is it no clone?"""
+    return (root / STAMP).is_file()
+
+
 def find_course(start: str | Path = ".") -> Path:
     """The course's top folder: from `start` upwards the first that a release, or the authors' sources, made.
 

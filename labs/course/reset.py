@@ -2,7 +2,9 @@
 
 import os
 import re
+import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -21,6 +23,30 @@ def fresh_files(root: Path) -> FreshFiles:
     """
     names = sorted(filter(release.filled_in, release.stamp_of(root).files))
     return {name: lambda name=name: release.fresh_copy(root, name) for name in names}
+
+
+def committed_files(root: Path) -> FreshFiles:
+    """`fresh_files` of a clone of the course, as they were fetched; without an upstream, as the last commit has them.
+
+    Raises CourseError where git cannot say.
+    """
+    commit = "HEAD"
+    with suppress(CourseError):
+        commit = _git(root, "rev-parse", "--verify", "@{upstream}").decode().strip()
+    names = _git(root, "ls-tree", "-r", "-z", "--name-only", commit, "notebooks", "slurm").decode().split("\0")
+    names = filter(release.filled_in, names)
+    return {name: lambda name=name: _git(root, "show", f"{commit}:./{name}") for name in names}
+
+
+def _git(root, *words):
+    """What git prints, as bytes. Raises CourseError."""
+    try:
+        return subprocess.run(["git", "-C", str(root), *words], capture_output=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as problem:
+        told = (getattr(problem, "stderr", None) or str(problem).encode()).decode(errors="replace")
+        reason = told.strip().splitlines()[-1]
+        what = f"{root} is neither a release nor a clone whose commits git can read ({reason})"
+        raise CourseError(f"{what}: fetch a fresh copy of the course and take the file from there.") from None
 
 
 def reset_files(root: Path, names: list[str], fresh: FreshFiles, progress: bool = False) -> list[str]:

@@ -8,10 +8,8 @@ stamp comes last. So an update that was interrupted anywhere is finished by runn
 import contextlib
 import errno
 import os
-import re
 import shutil
 import signal
-import tomllib
 from pathlib import Path, PurePosixPath
 
 from labs import files
@@ -36,7 +34,7 @@ def update_course(root: Path, source: str | Path, older: bool = False, dry_run: 
     changing the course.
     """
     root, source = Path(root), Path(source)
-    if not (root / STAMP).is_file():
+    if not release.is_release(root):
         raise CourseError(f"{root} is the authors' checkout, not a release: `git pull` brings what is new.")
     if source.is_dir() and source.resolve() == root.resolve():
         raise CourseError(f"{source} is this course itself: name the newer release, a zip or a folder.")
@@ -64,16 +62,15 @@ class _Plan:
     """
 
     def __init__(self, root, now, new):
-        self.root, self.now, self.new, self.first = root, now, new, _parts(new)
+        self.root, self.now, self.new = root, now, new
         self.write, self.remove, self.aside, self.said = {}, [], {}, []
         self.kit, self.lessons, self.scripts = [], [], []  # (what happened to it, name)
-        renamed = _renamed(now, new.stamp, self.first)
-        # New parts come first: if this is interrupted, the notebook that they were cut from still has their cells.
-        for name, content in sorted(new.files.items(), key=lambda file: not self._cut_from(file[0])):
+        renamed = _renamed(now, new.stamp)
+        for name, content in sorted(new.files.items()):
             if not filled_in(name):
                 self._kit(name, content)
             elif name.endswith(".ipynb"):
-                self._notebook(name, renamed.get(name) or self._cut_from(name) or name, content)
+                self._notebook(name, renamed.get(name, name), content)
             else:
                 self._script(name, content)
         for name in sorted(set(now.files) - set(new.files) - set(renamed.values())):
@@ -129,57 +126,32 @@ class _Plan:
                 was = f"; what was there is {kept}" if kept else ""
                 self.said.append(f"{name}: yours stays; the new form is {beside}{was}.")
 
-    def _cut_from(self, name):
-        """The notebook of which this one is a part that the course so far does not have; else None."""
-        first = self.first.get(name)
-        return first if first in self.now.files and name not in self.now.files else None
-
     def _notebook(self, name, before, content):
         """A student's notebook is carried into its newer form; `before` is its name in the course so far."""
         old, there, base = self._there(before), self._there(name), self._there(FRESH + before)
-        result, kept, text, cut = None, None, content, self._cut_from(name)
-        parts = [other for other in self.new.files if other != name and before in (other, self._cut_from(other))]
-        if cut or old is None:
+        result, kept, text = None, None, content
+        if old is None:
             self.lessons.append(("new", name))
-        if cut and there and notebooks.holds(there, content):  # by an update that was interrupted
-            text = there
-        elif name in self.first and digest(old or b"") == self.now.files.get(name):
-            text = self._from_aside(name, content)
-        elif old is not None and digest(old) not in (self.now.files.get(before), self.new.stamp.files[name]):
+        elif digest(old) not in (self.now.files.get(before), self.new.stamp.files[name]):
             try:
-                others = [self.new.files[other] for other in parts]
-                result = notebooks.carry(base or b"", old, content, others, first=not cut)
+                result = notebooks.carry(base or b"", old, content)
                 text = result.text
             except ValueError as problem:
                 why = f"cannot be read as a notebook ({problem})" if base else "cannot be compared with the course's"
                 self.said.append(f"{name}: replaced by the course's. Yours {why}; it is in {self._keep(before, old)}.")
-        if old is not None and not cut and not (base and notebooks.same(base, content)):
+        if old is not None and not (base and notebooks.same(base, content)):
             self.lessons.append(("changed", name))
-        if result and (result.lossy or name != before) and not (cut and not result.lossy):
+        if result and (result.lossy or name != before):
             kept = self._keep(before, old)
         if there not in (None, old, text):
             self._keep(name, there)
-        if before != name and not cut and old is not None:
+        if before != name and old is not None:
             self.remove.append(before)
             self.said.append(f"{before} is called {name} now.")
         if text != there:
             self.write[name] = text
         if result:
             self._say(name, result, kept)
-
-    def _from_aside(self, name, content):
-        """The text of a part that nobody has begun: with the student's work from its notebook as it was before it came
-        in parts, where an older kit's update has put that into old/."""
-        first, own, text = PurePosixPath(self.first[name]), PurePosixPath(name).stem, None
-        old = self.root / aside.FOLDER
-        copies = sorted((old / first.parent).glob(f"{first.stem}_old-*.ipynb"), key=os.path.getmtime)
-        if copies and not any(old.rglob(f"{own}_old-*")):
-            with contextlib.suppress(ValueError, OSError):
-                text = notebooks.filled(copies[-1].read_bytes(), content)
-        if text:
-            kept = copies[-1].relative_to(self.root).as_posix()
-            self.said.append(f"{name}: what you had written for this part is in it now; it came from {kept}.")
-        return text or content
 
     def _say(self, name, result, kept):
         number = PurePosixPath(name).name.partition("_")[0]
@@ -222,27 +194,15 @@ class _Plan:
             self.said.append("Close the notebooks that are open in JupyterLab without saving, and open them again.")
 
 
-def _parts(new):
-    """{path of a notebook: path of the one whose later part it is} in a Release, as its lessons say."""
-    found = {}
-    for name, content in new.files.items():
-        if re.fullmatch(r"labs/lessons/nb\w+/tasks\.toml", name):
-            with contextlib.suppress(ValueError, KeyError, TypeError):
-                lesson = tomllib.loads(content.decode())
-                part, first = (f"notebooks/{lesson[key]}.ipynb" for key in ("notebook", "part_of"))
-                found |= {part: first} if {part, first} <= new.files.keys() else {}
-    return found
-
-
-def _renamed(now, new, parts):
-    """{new name: old name} of notebooks that kept their number and got another name; `parts` come from elsewhere."""
+def _renamed(now, new):
+    """{new name: old name} of notebooks that kept their number and got another name."""
 
     def numbered(one, other):
         names = [name for name in one.files if name not in other.files and name.endswith(".ipynb")]
         return grouped((PurePosixPath(name).name.partition("_")[0], name) for name in names if filled_in(name))
 
     lost, added = numbered(now, new), numbered(new, now)
-    pairs = {name: lost.get(number, []) for number, names in added.items() for name in names if name not in parts}
+    pairs = {name: lost.get(number, []) for number, names in added.items() for name in names}
     return {name: old[0] for name, old in pairs.items() if len(old) == 1}
 
 

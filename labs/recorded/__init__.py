@@ -33,7 +33,7 @@ def laptop_two_networks_horovod() -> list[Path]:
 
 
 def horovod_timeline() -> Path:
-    """Timeline (see labs.lessons.timeline) of 3 training steps of ResNet50V2 on 2 ranks of another such machine."""
+    """Timeline (see lessons.timeline) of 3 training steps of ResNet50V2 on 2 ranks of another such machine."""
     return HERE / "horovod_timeline.json.gz"
 
 
@@ -54,12 +54,12 @@ def networks() -> dict[str, tuple[int, int]]:
 
 
 def traces() -> dict[str, list[Path]]:
-    """{case: files of samples (labs.results.watched), a path for each rank} of six watched trainings of notebook 10."""
+    """{case: files of samples (labs.results.watched), a path for each rank} of six watched trainings of notebook 24."""
     return grouped((path.name.partition(".")[0], path) for path in sorted((HERE / "traces").glob("*.samples")))
 
 
 def faster() -> dict[str, Path]:
-    """{change: path of a run record} of the closing task of notebook 10, the training as it was given first."""
+    """{change: path of a run record} of the closing task of notebook 24, the training as it was given first."""
     names = json.loads((HERE / "faster" / "names.json").read_text(encoding="utf-8"))
     return {name: HERE / "faster" / f"{number}.json" for number, name in enumerate(names)}
 

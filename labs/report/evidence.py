@@ -1,5 +1,6 @@
 """Tables, figures and lines of logs beside a task, all made from the run records. Nothing is copied from a notebook."""
 
+import importlib
 import re
 from contextlib import suppress
 from difflib import SequenceMatcher
@@ -128,8 +129,11 @@ def _verdicts(runs, first, second):
 
 def figures(course, item, names):
     """(what report.json says of it, the matplotlib figure) for each figure of a task that its runs allow."""
-    if "schedules" in item.evidence.figures:
-        yield from _schedules(course, item)
+    if item.evidence.pictured:
+        module, _, function = f"lessons.{item.evidence.pictured}".rpartition(".")
+        pictured = getattr(importlib.import_module(module), function)(course.runs)
+        for number, (caption, figure) in enumerate(pictured, 1):
+            yield Figure(name=f"{item.id}-{number}", caption=caption, alt=figure.alt, runs=[]), figure
         return
     held = [course.held[name] for name in names if course.held[name].run.steady]
     drawn = _drawn(item.evidence.figures, held, course.rows([each.name for each in held])) if held else ()
@@ -137,13 +141,6 @@ def figures(course, item, names):
         runs = [row["source"] if isinstance(row, dict) else row.source for row in figure.runs]
         of = f"{caption} ({', '.join(run.removesuffix('.json') for run in runs)})"
         yield Figure(name=f"{item.id}-{number}", caption=of, alt=figure.alt, runs=runs), figure
-
-
-def _schedules(course, item):
-    from labs.lessons.nb13 import game  # a course that was released in part has no such item, and not this lesson
-
-    for number, (caption, figure) in enumerate(game.pictured(course.runs), 1):
-        yield Figure(name=f"{item.id}-{number}", caption=caption, alt=figure.alt, runs=[]), figure
 
 
 def _drawn(kinds, held, rows):

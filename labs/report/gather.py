@@ -63,7 +63,7 @@ def findings_of(course: Course) -> list[ReportFinding]:
 
 def _lettered(lesson):
     """The tasks of a lesson that are handed in, T5 before T6."""
-    lettered = (item for item in lesson.task if item.id[0].isalpha())
+    lettered = (item for item in lesson.task if item.handed_in)
     return sorted(lettered, key=lambda item: (item.id[0], int(item.id[1:])))
 
 

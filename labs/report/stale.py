@@ -152,7 +152,10 @@ def _outputs(course, tasks):
     for notebook, names in grouped(older).items():
         text = f"The notebook shows {few(list(dict.fromkeys(names)), 4)} as it was before it ran again, or was removed."
         yield ReportFinding(kind="output of an older record", task=notebook, text=text + " Run its cells again.")
-    asked = {item.id for lesson in course.lessons for item in lesson.task if item.evidence.figures}
+    drawing = [
+        item for lesson in course.lessons for item in lesson.task if item.evidence.figures or item.evidence.pictured
+    ]
+    asked = {item.id for item in drawing}
     foreign = grouped(others)
     for task in tasks:
         if task.id in asked and not task.runs and task.notebook in foreign:

@@ -33,15 +33,15 @@ _SHOWN += ["/sys/devices/system"]  # how many cores there are
 _LENT = range(61184, 65520)
 
 
-def interpreter() -> list[str]:
+def interpreter(*more: str | Path) -> list[str]:
     """What this Python needs to see: its own folder, its environment's, the links over which the environment's Python
-    is found (a `python3` in a folder of its user's), and the package `labs` alone, which is last."""
+    is found (a `python3` in a folder of its user's), and of the kit `more` and the package `labs`, which is last."""
     needed, path = [sys.base_prefix, sys.prefix], sys.executable
     while os.path.islink(path):
         path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
         if not any(Path(path).is_relative_to(folder) for folder in needed):
             needed.append(path)
-    return list(dict.fromkeys([*needed, str(Path(__file__).parents[1])]))
+    return list(dict.fromkeys([*needed, *map(str, more), str(Path(__file__).parents[1])]))
 
 
 def user():

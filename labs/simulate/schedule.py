@@ -1,6 +1,7 @@
 """Programs that a student writes, played on K ranks: who does what when, holds how much, and sends how many bytes.
 
-A program is a list of operations for each rank, as labs.lessons.nb13.programs records them: (word, arguments, line).
+A program is a list of operations for each rank, as lessons.write_the_schedule.programs records them: (word, arguments,
+line).
 
 Pure Python, so that a browser can run it, too. Times are in ms, sizes in MB, bandwidth in MB/ms (which is GB/s).
 

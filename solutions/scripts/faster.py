@@ -6,7 +6,7 @@ scripts/slow.py is the training as it was given.
 import argparse
 
 from labs import data, devices, training  # first: it silences TensorFlow's start-up messages
-from labs.lessons.nb10 import feeding
+from lessons.faster_steps import feeding
 
 import keras
 import tensorflow as tf

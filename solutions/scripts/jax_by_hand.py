@@ -1,6 +1,6 @@
 """Data parallelism on JAX, twice: by hand, where each device computes its share, and left to the compiler."""
 
-from labs.lessons.nb14 import small  # the network's loss, the batches, printing
+from lessons.other_engines import small  # the network's loss, the batches, printing
 
 import jax
 import numpy as np

@@ -7,7 +7,7 @@ compares both.
 import argparse
 
 from labs import devices, hvd, training  # first: it silences TensorFlow's start-up messages
-from labs.lessons.nb10 import by_hand
+from lessons.faster_steps import by_hand
 
 import keras
 import numpy as np

@@ -6,7 +6,7 @@ Leave this script as it is. scripts/faster.py begins as a copy of it, and is you
 import argparse
 
 from labs import data, devices, training  # first: it silences TensorFlow's start-up messages
-from labs.lessons.nb10 import feeding
+from lessons.faster_steps import feeding
 
 import keras
 import tensorflow as tf

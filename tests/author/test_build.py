@@ -1,4 +1,4 @@
-"""labs.author.build and its parts: blanks, pairs of notebooks, hashes, execution, drift."""
+"""teaching.author.build and its parts: blanks, pairs of notebooks, hashes, execution, drift."""
 
 import json
 import shutil
@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from labs import files as labs_files
-from labs.author import build as kit
-from labs.author import computing
-from labs.author.execute import clean, execute, fold
-from labs.author.regions import blank, regions, strip_markers
-from labs.author.sources import as_text, pair, source_files, source_hash
 from labs.blanks import BuildError, blanks
+from teaching.author import build as kit
+from teaching.author import computing
+from teaching.author.execute import clean, execute, fold
+from teaching.author.regions import blank, regions, strip_markers
+from teaching.author.sources import as_text, pair, source_files, source_hash
 
 B, E = "### BEGIN SOLUTION", "### END SOLUTION"
 FILL = "...  # your code here"
@@ -167,7 +167,7 @@ def test_wrong_source_names_file_and_line():
 
 
 def test_a_student_form_that_python_cannot_read_names_the_source_line(monkeypatch):
-    monkeypatch.setattr("labs.author.regions._render", lambda *_: ["x ="])
+    monkeypatch.setattr("teaching.author.regions._render", lambda *_: ["x ="])
     with pytest.raises(BuildError, match="^05.py:3: after blanking, the file is not valid Python"):
         blank(f"a = 1\nb = 2\n{B}\nx = 1\n{E}\n", "05.py")
 
@@ -227,7 +227,7 @@ SOURCE = f"""\
 # # First
 # About 1 minute on 2 cores.
 
-# %% labs={{"id": "01.1", "points": 2}}
+# %% labs={{"id": "concepts.1", "points": 2}}
 import labs.small
 
 {B}
@@ -309,7 +309,7 @@ def test_build_writes_three_kinds_of_files(built_once):
     assert solution["nbformat"] == 4 and solution["nbformat_minor"] == 5
     assert [cell["id"] for cell in solution["cells"]] == [cell["id"] for cell in student["cells"]]
     assert len({cell["id"] for cell in solution["cells"]}) == len(solution["cells"]) == 5
-    assert solution["cells"][1]["id"] == "labs-01-1" and solution["cells"][2]["id"] == "labs-T4"
+    assert solution["cells"][1]["id"] == "labs-concepts-1" and solution["cells"][2]["id"] == "labs-T4"
     for notebook in (solution, student):
         assert notebook["cells"][2]["metadata"] == {"labs": {"id": "T4", "kind": "answer", "points": 3}}
         assert notebook["metadata"]["labs"]["version"] == 1
@@ -407,7 +407,7 @@ def test_a_changed_script_or_source_is_executed_again_and_only_when_wanted(built
     assert done == ["wrote notebooks/scripts/train.py", "wrote notebooks/01_first.ipynb"]
     assert "was not executed" in messages[1]
     assert (built / "solutions/01_first.ipynb").read_bytes() == before
-    assert [p for p in kit.check(built) if "out of date" in p and "uv run labs build" in p]
+    assert [p for p in kit.check(built) if "out of date" in p and "uv run teach build" in p]
     assert "executed solutions/01_first.ipynb" in kit.build(built, names=["01"], report=quiet)
     assert kit.check(built) == []
     with pytest.raises(BuildError, match="no solutions/07.py; known are: 01_first"):
@@ -451,7 +451,7 @@ def test_ids_survive_insertion_and_a_better_solution_and_tell_equal_cells_apart(
     ("extra", "message"),
     [
         ('# %% labs={"id": "T4"}\nx = 1\n', "the id T4 is used twice"),
-        ('# %% labs={"id": "01-1"}\nx = 1\n', "the id 01-1 is used twice"),
+        ('# %% labs={"id": "concepts-1"}\nx = 1\n', "the id concepts-1 is used twice"),
         ('# %% id="T9"\nx = 1\n', "metadata cannot be read"),
         ('# %% labs={"id": "T9"\nx = 1\n', "metadata cannot be read"),
         ('# %% labs="T9"\nx = 1\n', "metadata cannot be read"),
@@ -586,7 +586,7 @@ def test_clean_merges_streams_and_drops_widgets_timing_and_paths(tmp_path):
 
 def test_import_needs_neither_tensorflow_nor_jupyter():
     code = (
-        "import sys, labs.author.build; print([m for m in ('tensorflow', 'nbclient', 'jupytext', 'nbformat') "
+        "import sys, teaching.author.build; print([m for m in ('tensorflow', 'nbclient', 'jupytext', 'nbformat') "
         "if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"

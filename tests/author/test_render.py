@@ -10,10 +10,10 @@ import pytest
 from nbformat.v4 import reads_json
 
 from labs import blanks, presets, sandbox
-from labs.author import render
-from labs.author.regions import blank_batch
 from labs.blanks import BuildError
 from labs.slurm import directives, sites, trial
+from teaching.author import render
+from teaching.author.regions import blank_batch
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = {"ResNet50.sh", "ResNet152V2.sh", "maxbatch.sh", "ResNet50_horovod.sh", "ResNet50_horovod_nodes.sh"}
@@ -48,7 +48,7 @@ def test_drift_is_named_and_mended(course):
     gone.unlink()
     extra.write_text("#!/bin/bash\n")
     problems = render.check(course)
-    assert len(problems) == 3 and all("run `uv run labs slurm render`" in line for line in problems[:2])
+    assert len(problems) == 3 and all("run `uv run teach render`" in line for line in problems[:2])
     assert [line.split(":")[0] for line in problems] == [
         f"slurm/local/{name}" for name in ("ResNet50.sh", "maxbatch.sh", "old.sh")
     ]

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from labs import files
-from labs.author import hidden, render, sources, students
-from labs.author.hidden import solution_lines
-from labs.author.regions import BEGIN, END
 from labs.blanks import BuildError, blanks
 from labs.checks import tasks
 from labs.course import release
+from teaching.author import hidden, render, sources, students
+from teaching.author.hidden import solution_lines
+from teaching.author.regions import BEGIN, END
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -104,11 +104,10 @@ def test_the_tree_is_complete_and_holds_nothing_of_the_authors(tree):
         release.FOLDER,
     }
     assert "You are a tutor, not a solver" in (tree / "AGENTS.md").read_text()
-    assert names(tree / "labs") == [
-        name.removeprefix("labs/")
-        for name in subprocess.check_output(["git", "-C", ROOT, "ls-files", "labs"], text=True).split()
-        if not name.startswith(students.KEPT_BACK)
-    ]
+    for package in ("labs", "lessons"):
+        listed = subprocess.check_output(["git", "-C", ROOT, "ls-files", package], text=True).split()
+        assert [f"{package}/{name}" for name in names(tree / package)] == listed
+    assert "teach" not in (tree / "pyproject.toml").read_text().partition("[tool.ruff]")[0], "no such command"
     assert {path.name for path in (tree / "notebooks").glob("*.ipynb")} == {
         f"{name}.ipynb" for name in sources.sources(ROOT)
     }
@@ -120,29 +119,12 @@ def test_the_tree_is_complete_and_holds_nothing_of_the_authors(tree):
 def test_what_a_good_answer_holds_is_given_or_kept_back(tree, tmp_path):
     def held(root):
         return {
-            i.id: i.holds
-            for p in root.glob("labs/lessons/nb*/tasks.toml")
-            for i in tasks.load(p).task
-            if i.kind == "answer"
+            i.id: i.holds for p in root.glob("lessons/*/tasks.toml") for i in tasks.load(p).task if i.kind == "answer"
         }
 
     assert held(tree) == held(ROOT) and len(held(tree)) > 5
     students.student_tree(ROOT, tmp_path / "without", holds=False)
     assert {id: ["..."] * len(holds) for id, holds in held(ROOT).items()} == held(tmp_path / "without")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [["build"], ["build", "--check"], ["slurm", "render"], ["release", "--out", "x"], ["grade", "collect", "x"]],
-)
-def test_commands_of_the_authors_say_so_in_one_line(tree, words):
-    code = "import sys; from labs.cli import main; sys.exit(main(sys.argv[1:]))"
-    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        [shutil.which("python"), "-c", code, *words], cwd=tree, env=environment, capture_output=True, text=True
-    )
-    assert (done.returncode, done.stdout) == (2, "") and done.stderr.count("\n") == 1
-    assert done.stderr.startswith(f"labs {words[0]}: ") and "not in this tree" in done.stderr
 
 
 # ---- a small one --------------------------------------------------------------------------------------
@@ -164,8 +146,9 @@ def course(tmp_path):
         "tests/test_first.py": "",
         "labs/__init__.py": "",
         "labs/checks/judging.py": "",
-        "labs/author/build.py": "",
-        "labs/grading/marks.py": "",
+        "lessons/first/tasks.toml": 'notebook = "01_first"\ntitle = "First"\nminutes = 1\ntask = []\n',
+        "teaching/author/build.py": "",
+        "teaching/grading/marks.py": "",
         "slurm/sites/README.md": "",
     }.items():
         files.write(root / name, text)
@@ -186,6 +169,7 @@ EXPECTED = [
     "README.md",
     "labs/__init__.py",
     "labs/checks/judging.py",
+    "lessons/first/tasks.toml",
     "notebooks/01_first.ipynb",
     "notebooks/runs/.gitkeep",
     "notebooks/scripts/train.py",

@@ -7,8 +7,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from tree import ROOT
 
-from labs.author import hidden, web
 from labs.blanks import BuildError
+from teaching.author import hidden, web
 
 BLANK = "...  # your code here"
 

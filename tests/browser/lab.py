@@ -19,7 +19,7 @@ from tree import ROOT, clean_environment, tracked
 from waiting import until
 
 MARK = "LABS_BROWSER_MARK"  # in the environment of all that a server starts
-CALL = re.compile(r'^(?:\w+ = )?(?:widgets\.explore\(\s*|game\.show\("[\d.]+", )([\w.]+)', re.MULTILINE)
+CALL = re.compile(r'^(?:\w+ = )?(?:widgets\.explore\(\s*|game\.show\("[\w.]+", )([\w.]+)', re.MULTILINE)
 
 
 def chromium():

@@ -8,7 +8,7 @@ from waiting import until
 
 from labs.checks import tasks
 
-NAME = "04_batch_size_and_learning_rate"
+NAME = "04_batch_and_rate"
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import pytest
 from waiting import until
 
 from labs import files
-from labs.grading import desk, marks, points, rubric
 from labs.report.archive import zipped
+from teaching.grading import desk, marks, points, rubric
 
 from . import lab
 
@@ -29,7 +29,7 @@ def pdf():
 
 def rules(most=2):
     """A rubric of two items for each task, the first of so many points."""
-    text = '[checks]\n"05.6" = 1\n[comments]\n"T5.2a" = "Which run is it?"\n'
+    text = '[checks]\n"resnet50.11" = 1\n[comments]\n"T5.2a" = "Which run is it?"\n'
     for task in TASKS:
         text += f'[[answer]]\nid = "{task}"\nitems = [\n  {{ id = "{task}.1", points = {most}, text = "What ran" }},\n'
         text += f'  {{ id = "{task}.2", points = 1, text = "Speedup with its interval" }},\n]\n'
@@ -107,12 +107,14 @@ def test_five_answers_of_four_students_are_graded_by_keyboard(opened, grades, ke
             wanted[number] |= {f"{task}.1": 1.0} | ({} if share is None else {f"{task}.2": share})
             typed += "1" + "2" * (1 + SHARES.index(share)) + "."
         typed += "+"
-    other = Thread(target=lambda: [marks.mark(grades, n, at.rules, "05.6", 1.0) for n in NUMBERS for _ in range(20)])
+    other = Thread(
+        target=lambda: [marks.mark(grades, n, at.rules, "resnet50.11", 1.0) for n in NUMBERS for _ in range(20)]
+    )
     other.start()
     page.keyboard.type(typed, delay=40)
     other.join()
     assert until(lambda: items(grades) == wanted), (items(grades), wanted)
-    assert [of_one.checks for of_one in marks.load(grades).values()] == [{"05.6": 1.0}] * 4
+    assert [of_one.checks for of_one in marks.load(grades).values()] == [{"resnet50.11": 1.0}] * 4
     assert field(opened, "keys").evaluate("element => document.activeElement === element")
     assert until(lambda: "T1, submission" in head(opened) and "(1 of 4; 3 done)" in head(opened)), head(opened)
     page.locator(".jp-Cell").last.screenshot(path=kept / "12_desk_graded.png")

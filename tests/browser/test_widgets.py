@@ -13,8 +13,8 @@ from . import lab
 from .keys import Widget
 
 WIDGETS = lab.widgets()
-LATER = pytest.mark.more("widgets of the kinds that notebooks 01, 02b, 06, 13b and 13c show, on pages of their own")
-LEFT = ("02_concurrency", "12_where_a_step_goes", "13_write_the_schedule", "13a_zero_schedules")
+LATER = pytest.mark.more("widgets of the kinds that notebooks 01, 02b, 07, 33 and 34 show, on pages of their own")
+LEFT = ("02_averages", "26_where_a_step_goes", "31_write_the_schedule", "32_zero_schedules")
 NAMES = [pytest.param(name, marks=LATER) if name in LEFT else name for name in WIDGETS]
 CASES = [
     pytest.param(name, number, marks=LATER) if name in LEFT else (name, number)

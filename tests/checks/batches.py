@@ -11,7 +11,7 @@ def _styles(name):
 
 RIGHT, RIGHT_RANKS = _styles("right_one_node.sh"), _styles("right_nodes.sh")
 
-# What stands for `batch=...` in the loop `for workers in 1 2` (05.15): what the hint says.
+# What stands for `batch=...` in the loop `for workers in 1 2` (slurm.2): what the hint says.
 WRONG = {
     "batch=64*$workers": r"Line 32 .*--batch_size '64\*1', which is not a whole number",
     'batch="64 * workers"': r"Line 32 .*--batch_size '64 \* workers', which is not a whole number",
@@ -52,7 +52,7 @@ WRONG = {
     "batch=$((64 * workers)); [ $workers -eq 1 ] && continue": r"with --n_gpus 2 only: a speedup needs 1 worker",
 }
 
-# What stands for `batch=...` in the script over nodes (07.23).
+# What stands for `batch=...` in the script over nodes (nodes.7).
 WRONG_RANKS = {
     "batch=64*SLURM_NTASKS": r"Line 32 .*--batch_size '64\*SLURM_NTASKS', which is not a whole number",
     "batch=$((64 * SLURM_NNODES))": r"on 4 ranks with a global batch of 128: 32 images for each",

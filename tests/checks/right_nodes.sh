@@ -1,4 +1,4 @@
-# What stands behind the set-up of a right script over 2 nodes with 2 ranks each: 64 images for each rank (07.23).
+# What stands behind the set-up of a right script over 2 nodes with 2 ranks each: 64 images for each rank (nodes.7).
 # Each section is a style of writing it.
 
 #### arithmetic

@@ -1,4 +1,4 @@
-# What stands behind the set-up of a right script for one node: 64 images for each of 1 and 2 workers (05.15, 08.13).
+# What stands behind the set-up of a right script for one node: 64 images for each of 1 and 2 workers (slurm.2, resnet152.10).
 # Each section is a style of writing it.
 
 #### arithmetic

@@ -109,7 +109,7 @@ def test_without_a_kernel_it_is_a_plain_list(opened):
 
 
 def test_a_release_without_the_lists_shows_nothing(opened, folder, capsys):
-    from labs.author.sources import student_tasks
+    from teaching.author.sources import student_tasks
 
     path = folder / "lessons/nb01/tasks.toml"
     path.write_text(student_tasks(COURSE))

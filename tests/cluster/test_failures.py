@@ -17,7 +17,7 @@ LONG = "--epochs 100000 --slow 0 200 --images 64"
 LARGE = "--network SmallCNN --image_size 256 --images 256 --batch_size 128"
 SCRIPT = """#!/bin/bash
 set -euo pipefail
-srun --mpi=pmi2 --label --kill-on-bad-exit=1 "$LABS_PYTHON" -m labs.lessons.nb07.experiment {arguments}
+srun --mpi=pmi2 --label --kill-on-bad-exit=1 "$LABS_PYTHON" -m lessons.horovod_training.experiment {arguments}
 """
 # name: options of sbatch, of the training, SLURM's state, the failure's kind, words of the line that proves it
 # (of memory: "Exceeded job memory limit" or "step exceeded memory limit", whichever part of SLURM notices first)
@@ -37,7 +37,10 @@ def begun(job):
 
 def kill(job, rank):
     for process in job.cluster.processes(job.id):
-        if process.environ().get("SLURM_PROCID") == str(rank) and "labs.lessons.nb07.experiment" in process.cmdline():
+        if (
+            process.environ().get("SLURM_PROCID") == str(rank)
+            and "lessons.horovod_training.experiment" in process.cmdline()
+        ):
             os.kill(process.pid, signal.SIGKILL)
             return
     raise AssertionError(f"no rank {rank} among {job.cluster.processes(job.id)}")

@@ -126,13 +126,13 @@ def test_training_is_the_one_of_a_laptop(cluster, cold, tmp_path, needs_horovod)
     script = tmp_path / "same.sh"
     script.write_text(
         '#!/bin/bash\nsrun --mpi=pmi2 --kill-on-bad-exit=1 --label "$LABS_PYTHON" '
-        '"$PWD/labs/lessons/nb07/experiment.py" "$@"\n'
+        '"$PWD/lessons/horovod_training/experiment.py" "$@"\n'
     )
     options = ["--nodes=2", "--ntasks-per-node=1", "--gres=gpu:1", "--cpus-per-task=2"]
     there = Job(cluster, script, *arguments, runs=tmp_path / "there", options=options)
     assert there.end() == "COMPLETED", there.said()
     here = local.run(
-        ROOT / "labs/lessons/nb07/experiment.py",
+        ROOT / "lessons/horovod_training/experiment.py",
         *arguments,
         name="here",
         runs=tmp_path / "here",

@@ -24,7 +24,7 @@ def no_keras(monkeypatch):
 
 
 def parse(*words):
-    return cli.parser().parse_args(["predict", *(str(word) for word in words)])
+    return cli.LABS.parser().parse_args(["predict", *(str(word) for word in words)])
 
 
 def run(capsys, *words):

@@ -123,7 +123,7 @@ def predicted(monkeypatch, capsys):
             "--json",
             *map(str, words),
         ]
-        command.run(cli.parser().parse_args(asked))
+        command.run(cli.LABS.parser().parse_args(asked))
         return json.loads(capsys.readouterr().out)
 
     return run

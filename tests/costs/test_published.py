@@ -197,7 +197,7 @@ def test_cte_power_without_any_of_its_runs():
 
 
 def test_notebook_12_tells_what_the_comparison_gives():
-    text = (published.HERE.parents[1] / "solutions/12_where_a_step_goes.py").read_text(encoding="utf-8")
+    text = (published.HERE.parents[1] / "solutions/26_where_a_step_goes.py").read_text(encoding="utf-8")
     said = [line for line in text.splitlines() if line.startswith("# | ") and " of 21 | " in line]
     found = [rest for kind, _, *rest in published.compared("source") if kind == "a process for each GPU"]
     for line, (inside, count, *numbers) in zip(said, found, strict=True):

@@ -10,8 +10,8 @@ from labs.costs.communication import Fabric, all_reduce_seconds, buckets, expose
 from labs.costs.computation import roofline, values
 from labs.costs.memory import largest_batch
 from labs.costs.stragglers import slowest
-from labs.lessons.nb02 import stragglers
 from labs.simulate import reduce
+from lessons.averages import stragglers
 
 NET = facts("Unmeasured", image_size=224)
 MB = 10**6

@@ -1,6 +1,7 @@
 """Starting over: a fresh file, the old one kept, and nothing ever overwritten."""
 
 import json
+import subprocess
 
 import pytest
 from course import CONTENTS, filled, notebook, tree, write
@@ -156,3 +157,30 @@ def test_outside_of_a_course_it_says_where_to_go(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for words in (["reset", "01"], ["update", "new.zip"]):
         assert cli.main(words) == 2 and "is in no course" in capsys.readouterr().err
+
+
+def test_in_a_clone_files_are_those_that_were_fetched(tmp_path, monkeypatch, capsys):
+    source, clone = tmp_path / "source", tmp_path / "clone"
+    for name, content in (CONTENTS | {"solutions/01_first.py": b""}).items():
+        files.write(source / name, content)
+
+    def git(root, *words):
+        user = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", "-C", root, *user, *words], check=True, capture_output=True)
+
+    git(tmp_path, "init", "-q", source)
+    git(source, "add", "-A")
+    git(source, "commit", "-qm", "first")
+    git(tmp_path, "clone", "-q", source, clone)
+    monkeypatch.chdir(clone)
+    monkeypatch.delenv("LABS_RUNS", raising=False)
+    filled(clone / NOTEBOOK, labs_01_1="speedup = 1")
+    git(clone, "commit", "-qam", "my own work")
+    assert cli.main(["reset", "01", "slurm/local/train.sh"]) == 0
+    assert "slurm/local/train.sh is fresh already" in capsys.readouterr().out
+    assert (clone / NOTEBOOK).read_bytes() == CONTENTS[NOTEBOOK]
+    filled(source / NOTEBOOK, labs_01_1="speedup = 1")
+    monkeypatch.chdir(source)  # it has no upstream
+    assert cli.main(["reset", "01"]) == 0 and (source / NOTEBOOK).read_bytes() == CONTENTS[NOTEBOOK]
+    (source / ".git").rename(tmp_path / "gone")
+    assert cli.main(["reset", "01"]) == 2 and "neither a release nor a clone" in capsys.readouterr().err

@@ -11,7 +11,7 @@ import pytest
 from course import CONTENTS, cells, filled, notebook, packed, tree, write
 
 from labs import cli, files
-from labs.course import CourseError, aside, fresh_files, release, reset_files, update_course
+from labs.course import CourseError, aside, fresh_files, reset_files, update_course
 
 NOTEBOOK, SCRIPT = "notebooks/01_first.ipynb", "notebooks/scripts/train.py"
 
@@ -31,22 +31,6 @@ NEWER = {name: content for name, content in CONTENTS.items() if name != "labs/go
     "notebooks/scripts/train.py": b"import labs\nrate = ...  # your code here\n",
     "pyproject.toml": b"",
     "slurm/sites/local.toml": b'name = "there"\n',
-}
-PART = "notebooks/01b_more.ipynb"  # from the cell b1 on, with a heading of its own; the check comes with it
-SPLIT = NEWER | {
-    NOTEBOOK: notebook(*SECOND[:2], ("n1", "# Next: 01b")),
-    PART: notebook(("n2", "# More"), *SECOND[2:]),
-    "labs/lessons/nb01/tasks.toml": b'notebook = "01_first"',
-    "labs/lessons/nb01b/tasks.toml": b'notebook = "01b_more"\npart_of = "01_first"',
-}
-HARDER, HARDEST = "notebooks/01c_harder.ipynb", "notebooks/01d_hardest.ipynb"
-HARD = [("labs-01-3", "x = ...  # 3"), ("labs-01-4", "x = ...  # 4")]
-TWO = CONTENTS | {HARDER: notebook(("h1", "# Harder"), *HARD)}
-CUT_AGAIN = SPLIT | {  # both of these two are cut; the second one is itself a part of the first
-    HARDER: notebook(("h2", "# Hard"), HARD[0]),
-    HARDEST: notebook(("h3", "# Hardest"), HARD[1]),
-    "labs/lessons/nb01c/tasks.toml": b'notebook = "01c_harder"\npart_of = "01_first"',
-    "labs/lessons/nb01d/tasks.toml": b'notebook = "01d_hardest"\npart_of = "01c_harder"',
 }
 MINE = {
     "README.md": b"Read me, with my notes\n",
@@ -71,15 +55,6 @@ def root(tmp_path):
     content = json.loads((root / NOTEBOOK).read_text())
     content["cells"].insert(3, {"id": "own", "cell_type": "code", "metadata": {}, "outputs": [], "source": ["x = 1"]})
     files.write(root / NOTEBOOK, json.dumps(content))
-    return root
-
-
-@pytest.fixture
-def two(root):
-    """This course, with a second notebook that has begun."""
-    for name, content in ({HARDER: TWO[HARDER]} | release.stamped("1.0", "2026-01-01T00:00:00Z", TWO)).items():
-        files.write(root / name, content)
-    filled(root / HARDER, labs_01_3="x = 3", labs_01_4="x = 4")
     return root
 
 
@@ -178,14 +153,8 @@ class Killed(BaseException):
     pass
 
 
-@pytest.mark.parametrize(
-    ("course", "contents"),
-    [("root", NEWER), ("root", SPLIT), ("two", CUT_AGAIN)],
-    ids=["newer", "in two parts", "cut again"],
-)
-def test_killed_at_any_step_and_run_again_ends_as_if_undisturbed(course, contents, tmp_path, monkeypatch, request):
-    root = request.getfixturevalue(course)
-    newer = packed(write(tmp_path / "newer", contents, "1.1", "2026-02-01T00:00:00Z"), tmp_path / "newer.zip")
+def test_killed_at_any_step_and_run_again_ends_as_if_undisturbed(root, tmp_path, monkeypatch):
+    newer = packed(write(tmp_path / "newer", NEWER, "1.1", "2026-02-01T00:00:00Z"), tmp_path / "newer.zip")
     whole = shutil.copytree(root, tmp_path / "whole")
     update_course(whole, newer)
     expected, step = tree(whole), 0
@@ -217,7 +186,6 @@ def test_killed_at_any_step_and_run_again_ends_as_if_undisturbed(course, content
         now = tree(course).values()
         texts = "".join(content.decode(errors="replace") for content in now)
         assert "speedup = 2" in texts and "Mine." in texts and "x = 1" in texts
-        assert contents is not CUT_AGAIN or "x = 3" in texts and "x = 4" in texts
         assert all(held[name] in now for name in MINE)
         update_course(course, newer)
         ended = {name: content for name, content in tree(course).items() if not name.endswith(".part")}
@@ -288,66 +256,6 @@ def test_a_notebook_that_got_another_name_takes_the_answers_along(root, tmp_path
     assert cells(root / "notebooks/01_renamed.ipynb")["labs-T1"].endswith("Mine.")
     assert f"{NOTEBOOK} is called notebooks/01_renamed.ipynb now" in said and not (root / NOTEBOOK).exists()
     assert (root / "old/notebooks/01_first_old-1.ipynb").read_bytes() == used
-
-
-def test_a_notebook_that_comes_in_two_parts_now_shares_the_students_work_among_them(root, tmp_path):
-    newer = write(tmp_path / "new", SPLIT, "2.0")
-    said = "\n".join(update_course(root, newer))
-    first, part = cells(root / NOTEBOOK), cells(root / PART)
-    assert list(first) == ["a2", "labs-01-1", "n1"] and "speedup = 2" in first["labs-01-1"]
-    assert list(part) == ["n2", "labs-01-2", "b1", "own", "labs-T1", "c1"]
-    assert part["own"] == "x = 1" and part["labs-T1"].endswith("Mine.")
-    assert "no place" not in said and "called" not in said and "fresh" not in said
-    assert f"Notebooks new: {PART}" in said and not (root / "old/notebooks").exists()
-    assert "already" in update_course(root, newer)[0], "and it stays so"
-
-
-def test_own_cells_stay_in_the_part_of_the_cell_that_they_stand_behind(root, tmp_path):
-    text = json.loads((root / NOTEBOOK).read_text())
-    for place in (len(text["cells"]), 1, 0):
-        text["cells"].insert(place, {"id": f"own{place}", "cell_type": "raw", "metadata": {}, "source": f"{place}"})
-    files.write(root / NOTEBOOK, json.dumps(text))
-    update_course(root, write(tmp_path / "new", SPLIT, "2.0"))
-    assert list(cells(root / NOTEBOOK)) == ["own0", "own1", "a2", "labs-01-1", "n1"]
-    assert list(cells(root / PART)) == ["n2", "labs-01-2", "b1", "own", "labs-T1", "c1", "own6"]
-
-
-def test_a_part_is_cut_again_when_the_notebook_that_it_is_of_is_cut_too(two, tmp_path):
-    said = "\n".join(update_course(two, write(tmp_path / "new", CUT_AGAIN, "2.0")))
-    assert "speedup = 2" in cells(two / NOTEBOOK)["labs-01-1"] and cells(two / PART)["labs-T1"].endswith("Mine.")
-    assert cells(two / HARDER) == {"h2": "# Hard", "labs-01-3": "x = 3"}
-    assert cells(two / HARDEST) == {"h3": "# Hardest", "labs-01-4": "x = 4"}
-    assert "called" not in said and "no longer" not in said and not (two / "old/notebooks").exists()
-
-
-def test_a_part_with_the_number_of_another_notebook_that_is_gone_is_not_taken_for_it(two, tmp_path):
-    other = "notebooks/01c_more.ipynb"
-    new = {other if name == PART else name: content for name, content in SPLIT.items()}
-    new["labs/lessons/nb01b/tasks.toml"] = b'notebook = "01c_more"\npart_of = "01_first"'
-    said = "\n".join(update_course(two, write(tmp_path / "new", new, "2.0")))
-    assert cells(two / other)["labs-T1"].endswith("Mine.") and cells(two / HARDER)["labs-01-4"] == "x = 4"
-    assert f"{HARDER}: no longer part of the course; yours stays" in said
-
-
-def test_a_part_that_nobody_has_begun_is_fresh(tmp_path):
-    root = write(tmp_path / "course")
-    update_course(root, write(tmp_path / "new", SPLIT, "2.0"))
-    assert (root / PART).read_bytes() == SPLIT[PART] and (root / NOTEBOOK).read_bytes() == SPLIT[NOTEBOOK]
-
-
-def test_what_an_older_kit_has_put_aside_comes_into_the_part_with_the_next_update(root, tmp_path, monkeypatch):
-    newer = write(tmp_path / "new", SPLIT, "2.0")
-    with monkeypatch.context() as older:
-        older.setattr(sys.modules["labs.course.update"], "_parts", lambda new: {})
-        assert "no longer a place for T1" in "\n".join(update_course(root, newer))
-    assert (root / PART).read_bytes() == SPLIT[PART]
-    said = "\n".join(update_course(root, newer))
-    assert cells(root / PART)["labs-T1"].endswith("Mine.") and list(cells(root / PART)) == list(cells(newer / PART))
-    assert "what you had written for this part is in it now; it came from old/notebooks/01_first_old-1.ipynb" in said
-    assert "already" in update_course(root, newer)[0]
-    reset_files(root, ["01b"], fresh_files(root))
-    update_course(root, newer)
-    assert (root / PART).read_bytes() == SPLIT[PART], "a part that was reset stays fresh"
 
 
 def test_a_notebook_that_is_gone_stays_if_it_was_used(root, tmp_path):

@@ -1,4 +1,4 @@
-"""Who reads what: labs.data.shares, counted; labs.lessons.nb06.pictures."""
+"""Who reads what: labs.data.shares, counted; lessons.horovod_sharding.pictures."""
 
 import itertools
 import subprocess
@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from legends import hidden
 
-from labs.author.regions import blank
 from labs.data import shares as sharding
-from labs.lessons.nb06 import pictures
 from labs.show import plots
+from lessons.horovod_sharding import pictures
+from teaching.author.regions import blank
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = "shuffle with own seeds, shard, batch"
@@ -189,9 +189,11 @@ def test_a_share_by_filter_prints_no_warnings_in_the_notebook(monkeypatch, capsy
     for name in ("echo_log_to_stdout", "verbosity_level"):
         monkeypatch.setattr(ag_logging, name, True if name[0] == "e" else None)  # as in a kernel
     monkeypatch.delenv("AUTOGRAPH_VERBOSITY", raising=False)
-    cell = (ROOT / "solutions/06_horovod_sharding.py").read_text().partition("\n# %%\n")[2].partition("\n# %%")[0]
+    cell = (ROOT / "solutions/07_horovod_sharding.py").read_text().partition("\n# %%\n")[2].partition("\n# %%")[0]
     exec(cell, {})
-    right = checks.judge("06.3", lambda d, r, k: d.enumerate().filter(lambda i, x: i % k == r).map(lambda i, x: x))
+    right = checks.judge(
+        "sharding.2", lambda d, r, k: d.enumerate().filter(lambda i, x: i % k == r).map(lambda i, x: x)
+    )
     assert right[0] == "right" and not capsys.readouterr().out
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from labs.grading import handed, judge
+from teaching.grading import handed, judge
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).parent))

@@ -1,4 +1,4 @@
-"""A made class: submissions of 20 students for notebooks 01, 05 and 05b, from the solutions and from synthetic runs.
+"""A made class: submissions of 20 students for notebooks 01, 05 and 06, from the solutions and from synthetic runs.
 
     python tests/grading/made_class.py FOLDER      writes the export of a learning platform, class.zip, into it
 
@@ -19,24 +19,24 @@ from math import exp
 from pathlib import Path
 
 from labs import files, recorded, report
-from labs.author import regions, render, sources
 from labs.checks import tasks
 from labs.course.release import digest
 from labs.report.archive import zipped
 from labs.results import record as records
 from labs.results.record import Configuration, Record, RecordedEpoch
+from teaching.author import regions, render, sources
 
 ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOKS = ("01_basic_concepts", "05_resnet50_scaling", "05b_script_for_a_cluster")
+NOTEBOOKS = ("01_basic_concepts", "05_resnet50_scaling", "06_a_job_for_slurm")
 MACHINE = {"cpu": "AMD EPYC", "cores": 2, "memory": 24 << 30, "gpus": [], "platform": "Linux x86_64"}
 VERSIONS = {"python": "3.11.7", "tensorflow": "2.21.0", "keras": "3.15.1", "horovod": None, "labs": "0.1.0"}
 RUNS = "notebooks/runs/"
-WRONG = ("_05_5", "_05_11", "_05_16")  # and 05.7, which is right for the numbers of the notebook only
+WRONG = ("resnet50_5", "resnet50_9", "slurm_3")  # and resnet50.12, which is right for the numbers of the notebook only
 _WRITERS = count(1)
 WORDS = """the a of in is and one each both all worker core gradient step epoch batch image network memory ring server
 bandwidth speedup efficiency waits sends adds takes grows falls slower faster larger because while so but where twice
 half less more time rounds noise interval loss accuracy measured predicted baseline""".split()
-SECOND_HALF = ("_T6", "_05_10", "_05_11", "_05_12", "_05_6", "_05_7", "_05_13", "_05_16")
+SECOND_HALF = ("T6", "resnet50_8", "resnet50_9", "resnet50_10", "resnet50_11", "resnet50_12", "slurm_1", "slurm_3")
 
 
 @cache
@@ -137,11 +137,11 @@ def written(runs, with_records=True):
 
 
 def progress(**states):
-    """progress.json in which every check of these notebooks is said to be right, but for those named, as _05_5."""
-    lessons = (tasks.load(ROOT / f"labs/lessons/nb{name.partition('_')[0]}/tasks.toml") for name in NOTEBOOKS)
+    """progress.json in which every check of these notebooks is said to be right, but for those named, as resnet50_5."""
+    lessons = (tasks.load(ROOT / f"lessons/{name.partition('_')[2]}/tasks.toml") for name in NOTEBOOKS)
     items = {
         item.id: {
-            "state": states.get("_" + item.id.replace(".", "_"), "right"),
+            "state": states.get(item.id.replace(".", "_"), "right"),
             "points": item.points,
             "attempts": 1,
             "when": "2026-11-02T12:00:00+00:00",
@@ -244,11 +244,11 @@ def constant(runs):
 
 
 def wrong():
-    """Notebooks 05 and 05b with mistakes that students make."""
-    text = swap(notebook(NOTEBOOKS[1], True), "05.5", "[one / p for", "[p / one for")
-    text = swap(text, "05.7", "return fmean(max(one, other) for one in steps for other in steps)", "return 1.5")
-    text = swap(text, "05.11", 'why = "c"', 'why = "a"')
-    later = swap(notebook(NOTEBOOKS[2], True), "05.16", "gpus_of_the_late_line = 0", "gpus_of_the_late_line = 4")
+    """Notebooks 05 and 06 with mistakes that students make."""
+    text = swap(notebook(NOTEBOOKS[1], True), "resnet50.5", "[one / p for", "[p / one for")
+    text = swap(text, "resnet50.12", "return fmean(max(one, other) for one in steps for other in steps)", "return 1.5")
+    text = swap(text, "resnet50.9", 'why = "c"', 'why = "a"')
+    later = swap(notebook(NOTEBOOKS[2], True), "slurm.3", "gpus_of_the_late_line = 0", "gpus_of_the_late_line = 4")
     return {NOTEBOOKS[1]: text, NOTEBOOKS[2]: later}
 
 

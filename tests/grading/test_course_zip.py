@@ -12,12 +12,12 @@ import made_class
 import pytest
 
 from labs import files
-from labs.author import hidden
 from labs.checks import tasks
-from labs.cli import main
 from labs.course import release as course_release
 from labs.errors import UseError
-from labs.grading import handed, release
+from teaching.author import hidden
+from teaching.cli import main
+from teaching.grading import handed, release
 
 ROOT = Path(__file__).resolve().parents[2]
 WHEN = "2026-01-02T03:04:05Z"
@@ -35,7 +35,7 @@ def test_labs_update_reads_it_and_it_holds_nothing_of_the_authors(whole):
     assert given.stamp.date == WHEN
     names = zipfile.ZipFile(whole).namelist()
     assert [name for name in names if not name.startswith("course/")] == []
-    words = ("/solutions/", "/tests/", "/.git/", "labs/grading", "labs/author")
+    words = ("/solutions/", "/tests/", "/.git/", "teaching/")
     assert [name for name in names if any(word in name for word in words)] == []
     secret = hidden.secrets(ROOT)
     assert len(secret) > 200 and list(hidden.leaks(given.files, secret)) == []
@@ -43,22 +43,20 @@ def test_labs_update_reads_it_and_it_holds_nothing_of_the_authors(whole):
 
 def test_a_part_of_the_course_is_the_same_bytes_each_time(tmp_path):
     for name in ("one", "two"):
-        given = release.release(ROOT, tmp_path / name, site="juwels-booster", notebooks="00-01,02b,05", criteria=False)
-    stems = ("00_start_here", "01_basic_concepts", "02b_ring_all_reduce", "05_resnet50_scaling")
-    stems += ("05b_script_for_a_cluster",)
+        given = release.release(
+            ROOT, tmp_path / name, site="juwels-booster", notebooks="00-01,02b,05-06", criteria=False
+        )
+    stems = ("00_start_here", "01_basic_concepts", "02b_rings", "05_resnet50_scaling", "06_a_job_for_slurm")
     assert given == [f"notebooks/{name}.ipynb" for name in stems]
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     files = course_release.load(tmp_path / "one").files
     sites = {name for name in files if name.startswith("slurm/sites/") and name.endswith(".toml")}
     assert sites == {f"slurm/sites/{name}.toml" for name in ("local", "template", "juwels-booster")}
-    assert {name.split("/")[2] for name in files if name.startswith("labs/lessons/nb")} == {
-        "nb00",
-        "nb01",
-        "nb02b",
-        "nb05",
-        "nb05b",
-    }
-    assert b'holds = ["..."' in files["labs/lessons/nb05b/tasks.toml"]
+    for kind in ("tasks.toml", "questions.py"):
+        there = {name for name in files if name.startswith("lessons/") and name.endswith(f"/{kind}")}
+        assert there == {f"lessons/{name.partition('_')[2]}/{kind}" for name in stems}
+    assert "lessons/write_the_schedule/programs.py" in files, "modules of any lesson may serve another one"
+    assert b'holds = ["..."' in files["lessons/a_job_for_slurm/tasks.toml"]
 
 
 @pytest.mark.parametrize("asked", ["99", "5", "00-", "08-00", ""])
@@ -89,7 +87,7 @@ def part(tmp_path_factory):
     path = tmp_path_factory.mktemp("part") / "course.zip"
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        assert main(["release", "--out", str(path), "--notebooks", "00-05,11", "--site", "local", "--no-web"]) == 0
+        assert main(["release", "--out", str(path), "--notebooks", "00-06,11", "--site", "local", "--no-web"]) == 0
     return path
 
 
@@ -107,7 +105,7 @@ def test_what_was_given_works_where_it_is_unpacked(part, tmp_path):
     code = "from labs.checks import progress; print(*sorted({row['notebook'][:3] for row in progress('notebooks')}))"
     code += "; from labs.slurm import sites; print(*sites.names())"
     done = subprocess.run([sys.executable, "-c", code], **settings)
-    assert done.stdout == "00_ 01_ 02_ 02b 03_ 04_ 05_ 05b 11_\nlocal\n", done.stderr
+    assert done.stdout == "00_ 01_ 02_ 02b 03_ 04_ 05_ 06_ 11_\nlocal\n", done.stderr
     made = subprocess.run(["make", "-n", "lab"], **settings)
     assert made.returncode == 0 and "notebooks/00_start_here.ipynb" in made.stdout, made.stderr
 
@@ -125,12 +123,13 @@ def test_the_same_work_on_a_part_and_on_the_whole_gives_the_same_findings(part, 
         with monkeypatch.context() as patch:
             patch.chdir(ROOT)
             for words in (["collect", str(tmp_path / name / "in")], ["check", "--no-run"]):
-                assert main(["grade", *words, "--out", str(tmp_path / name / "grades")]) == 0
+                assert main([*words, "--out", str(tmp_path / name / "grades")]) == 0
         checked = json.loads((tmp_path / name / "grades/checked/001.json").read_text())
         found[name] = checked["findings"], set(checked["tables"])
     counted = {name: (tmp_path / name / "grades/rubric.toml").read_text() for name in found}
-    assert '"08.16"' in counted["whole"] and '"08.16"' not in counted["part"] and '"05.5"' in counted["part"]
-    assert "T10" in found["whole"][1] and "T10" not in found["part"][1]  # T10 is a task of notebook 08b
+    assert '"networks.3"' in counted["whole"] and '"networks.3"' not in counted["part"]
+    assert '"resnet50.5"' in counted["part"]
+    assert "T10" in found["whole"][1] and "T10" not in found["part"][1]  # T10 is a task of notebook 10
     assert found["part"][0] == found["whole"][0]
     assert [each for each in found["part"][0] if each["severity"] != "note"] == []
 
@@ -156,5 +155,4 @@ def test_what_was_given_is_read_from_the_stamp_or_else_from_the_report(said, giv
     contents = {name: json.dumps(content).encode() for name, content in said.items()}
     lessons = {lesson.notebook for lesson in handed.Submission("001", contents, tmp_path).course.lessons}
     every = {lesson.notebook for lesson in tasks.lessons().values() if not lesson.optional}
-    parts = {part for name in given or () for part in tasks.parts(name)}
-    assert lessons == (every if given is None else parts)
+    assert lessons == (every if given is None else given)

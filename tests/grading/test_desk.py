@@ -9,14 +9,14 @@ import made_grading
 import pytest
 
 from labs import files
-from labs.cli import main
 from labs.errors import UseError
-from labs.grading import collect, desk, incoming, marks, rubric
 from labs.report.archive import zipped
+from teaching.cli import main
+from teaching.grading import collect, desk, incoming, marks, rubric
 
 RUBRIC = """
 [checks]
-"05.6" = 2
+"resnet50.11" = 2
 [comments]
 "T5.1a" = "Which run is it?"
 [[answer]]
@@ -38,7 +38,7 @@ def out(tmp_path):
 
 
 def looked_at(out, number, answers):
-    """Write what `labs grade check` finds of a submission with these answers."""
+    """Write what `teach check` finds of a submission with these answers."""
     table = ["Speed", ["run", "speedup"], ["ResNet50_w2", "1.61 [1.58, 1.64]"]]
     found = {"key": number, "checks": {}, "answers": answers, "findings": [], "told": [], "speedups": []}
     found |= {"steps": [], "prints": {}, "alike": {}, "tables": {"T5": [table]}}
@@ -203,12 +203,12 @@ def test_a_mark_that_cannot_be_kept_is_told(at, out):
 def test_where_there_is_no_such_question_it_says_so(out, tmp_path):
     with pytest.raises(UseError, match="no written answer 'T9'; it has T5, T6"):
         desk.Desk(out, "T9")
-    with pytest.raises(UseError, match="labs grade check"):
+    with pytest.raises(UseError, match="teach check"):
         desk.Desk(tmp_path / "none")
 
 
 def test_the_notebook_is_written_and_runs(out, capsys, monkeypatch):
-    assert main(["grade", "desk", "--out", str(out)]) == 0
+    assert main(["desk", "--out", str(out)]) == 0
     code = json.loads((out / "grading.ipynb").read_text())["cells"][1]["source"]
     monkeypatch.chdir(out)
     exec("".join(code), {})
@@ -253,7 +253,7 @@ def test_only_findings_of_the_question_stand_there_and_are_decided_there(five):
     assert "confirmed (Grace, 20" in row.children[2].value
     row.children[0].value = None
     assert marks.load(five.out)["002"].findings == {}
-    ask(five, "05.13")
+    ask(five, "slurm.1")
     assert five.number == "005" and five.decisions.children == ()
 
 
@@ -266,11 +266,11 @@ def test_a_question_that_nobody_has_answered_is_said_to_be_so(five):
 
 
 def test_a_check_that_was_left_open_stands_there_with_its_code_and_who_marked_it(five):
-    ask(five, "05.13")
+    ask(five, "slurm.1")
     assert [number for number, _ in five.cards] == ["005"] and "import os\nepochs_together = 72" in five.answer.value
     assert "imports &#x27;os&#x27;" in five.answer.value and "0 done" in five.head.value
     five.press("1")
-    assert marks.load(five.out)["005"].checks == {"05.13": 1.0} and "1 done" in five.head.value
+    assert marks.load(five.out)["005"].checks == {"slurm.1": 1.0} and "1 done" in five.head.value
     assert "2 of 2" in row(five, 0) and "(Grace, 20" in row(five, 0)
 
 
@@ -278,22 +278,22 @@ def test_beside_an_open_check_about_a_script_stands_what_was_changed_in_it(tmp_p
     path = made_grading.write(tmp_path) / "checked/001.json"
     found = json.loads(path.read_text())
     left = made_grading.judged("right", "person", "not judged: it imports 'os'", code='script = "scripts/ResNet50.py"')
-    found["checks"][made_grading.NOTEBOOKS[1]]["05.3"] = left
+    found["checks"][made_grading.NOTEBOOKS[1]]["resnet50.3"] = left
     files.write(path, json.dumps(found))
     at = desk.Desk(tmp_path)
-    ask(at, "05.3")
+    ask(at, "resnet50.3")
     assert "In the sandbox: right. Not judged: it imports" in at.answer.value
     assert "ResNet50.py: what was changed" in at.beside.value and "+print(&#x27;mine&#x27;)" in at.beside.value
 
 
 def test_disputes_are_a_queue_and_their_answer_is_kept(five):
     ask(five, "disputes")
-    assert five.card == ("002", "05.5") and "Speedup is new over old." in five.answer.value
+    assert five.card == ("002", "resnet50.5") and "Speedup is new over old." in five.answer.value
     assert "round_speedups" in five.answer.value and "0 done" in five.head.value
     five.press("1")
     five.comment.value = "New over old is the slowdown."
     kept = marks.load(five.out)["002"]
-    assert kept.replies["05.5"].text == "New over old is the slowdown." and kept.checks == {"05.5": 1.0}
+    assert kept.replies["resnet50.5"].text == "New over old is the slowdown." and kept.checks == {"resnet50.5": 1.0}
     assert "1 done" in five.head.value and "Answered" in five.answer.value and five.comment.value == ""
 
 

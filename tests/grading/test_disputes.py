@@ -10,8 +10,9 @@ import pytest
 from labs import files
 from labs.checks import dispute
 from labs.cli import main
-from labs.grading import collect, disputes
 from labs.report.archive import zipped
+from teaching import cli as teaching
+from teaching.grading import collect, disputes
 
 NOTEBOOK = made_class.NOTEBOOKS[1]
 
@@ -27,32 +28,32 @@ def course(tmp_path, monkeypatch):
 
 
 def test_a_dispute_is_handed_in_with_the_report_and_read_where_it_is_collected(course, tmp_path, capsys):
-    assert main(["dispute", "05.3", "My script is right: it scales the rate."]) == 0
+    assert main(["dispute", "resnet50.3", "My script is right: it scales the rate."]) == 0
     assert "labs report" in capsys.readouterr().out
     assert main(["dispute", "T5.2", "The lines are there."]) == main(["report", "--out", str(tmp_path / "report")]) == 0
     handed = (tmp_path / "report/submission.zip").read_bytes()
     assert f"notebooks/runs/{dispute.FILE}" in zipfile.ZipFile(io.BytesIO(handed)).namelist()
     files.write(tmp_path / "in/ada/submission.zip", handed)
-    assert main(["grade", "collect", str(tmp_path / "in"), "--out", str(tmp_path / "grades")]) == 0
+    assert teaching.main(["collect", str(tmp_path / "in"), "--out", str(tmp_path / "grades")]) == 0
     reasons = {id: each.reason for id, each in disputes.every(collect.submissions(tmp_path / "grades"))["001"].items()}
-    assert reasons == {"05.3": "My script is right: it scales the rate.", "T5.2": "The lines are there."}
+    assert reasons == {"resnet50.3": "My script is right: it scales the rate.", "T5.2": "The lines are there."}
 
 
 def test_disputes_are_listed_said_anew_and_withdrawn(course, capsys):
-    main(["dispute", "05.3", "First."])
-    main(["dispute", "05.3", "Second."])
+    main(["dispute", "resnet50.3", "First."])
+    main(["dispute", "resnet50.3", "Second."])
     capsys.readouterr()
-    assert main(["dispute"]) == 0 and capsys.readouterr().out == "05.3: Second.\n"
-    assert main(["dispute", "05.3", "--withdraw"]) == 0 and dispute.kept(course / "notebooks/runs") == {}
+    assert main(["dispute"]) == 0 and capsys.readouterr().out == "resnet50.3: Second.\n"
+    assert main(["dispute", "resnet50.3", "--withdraw"]) == 0 and dispute.kept(course / "notebooks/runs") == {}
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["05.99", "x"], "There is no task '05.99'"),
-        (["05.3"], "needs a reason"),
-        (["05.3", " "], "needs a reason"),
-        (["05.3", "x" * 2001], "2000 are read"),
+        (["resnet50.99", "x"], "There is no task 'resnet50.99'"),
+        (["resnet50.3"], "needs a reason"),
+        (["resnet50.3", " "], "needs a reason"),
+        (["resnet50.3", "x" * 2001], "2000 are read"),
     ],
 )
 def test_what_is_no_dispute_is_refused(course, capsys, words, says):
@@ -62,15 +63,23 @@ def test_what_is_no_dispute_is_refused(course, capsys, words, says):
 
 def test_a_damaged_file_of_the_student_is_one_line_and_is_not_written_over(course, capsys):
     path = course / f"notebooks/runs/{dispute.FILE}"
-    for content in (b"{", b"[]", b'{"disputes": {"05.3": 7}}', b"[" * 99_999):
+    for content in (b"{", b"[]", b'{"disputes": {"resnet50.3": 7}}', b"[" * 99_999):
         files.write(path, content)
-        assert main(["dispute", "05.3", "x"]) == 2 and path.read_bytes() == content
+        assert main(["dispute", "resnet50.3", "x"]) == 2 and path.read_bytes() == content
         assert "disputes.json is damaged" in (problem := capsys.readouterr().err) and problem.count("\n") == 1
 
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"null", b"[" * 99_999, b'{"disputes": 1}', b'{"disputes": {"05.3": {"reason": ""}}}', b"\xff\xfe"],
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[" * 99_999,
+        b'{"disputes": 1}',
+        b'{"disputes": {"resnet50.3": {"reason": ""}}}',
+        b"\xff\xfe",
+    ],
     ids=["empty", "cut", "null", "deep", "number", "no reason", "binary"],
 )
 def test_what_somebody_else_wrote_into_it_is_no_dispute(tmp_path, content):

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from labs import recorded
-from labs.grading import copies, evidence, handed, numbers
-from labs.grading.finding import HONEST, SEVERITIES
 from labs.report import course
 from labs.results import collect, metrics
 from labs.results import log as logs
 from labs.results import record as records
+from teaching.grading import copies, evidence, handed, numbers
+from teaching.grading.finding import HONEST, SEVERITIES
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import made_grading
 import pytest
 
 from labs import files
-from labs.cli import main
-from labs.grading import marks, points, rubric
 from labs.report import document
+from teaching.cli import main
+from teaching.grading import marks, points, rubric
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 SENTENCE = "Your run on 1 worker is a scaled copy of another run: please measure your own."
@@ -27,10 +27,10 @@ def out(tmp_path, monkeypatch):
 
 @pytest.fixture
 def grade(out, capsys):
-    """grade(*words) -> (exit code, output, errors) of `labs grade`."""
+    """grade(*words) -> (exit code, output, errors) of `teach`."""
 
     def grade(*words):
-        return main(["grade", *words, "--out", str(out)]), *capsys.readouterr()
+        return main([*words, "--out", str(out)]), *capsys.readouterr()
 
     return grade
 
@@ -90,7 +90,7 @@ def test_a_text_for_a_student_names_no_other_submission(out, grade, named):
     for words in (["--confirm", "copy", "--sentence", named], ["--comment", named]):
         code, _, problem = grade("mark", "002", *words)
         assert code == 2 and "names submission 001" in problem and not (out / "marks.json").exists()
-    assert grade("pin", "05.5", named)[0] == 2 and "[[pin]]" not in (out / "rubric.toml").read_text()
+    assert grade("pin", "resnet50.5", named)[0] == 2 and "[[pin]]" not in (out / "rubric.toml").read_text()
     assert grade("mark", "002", "--comment", "As in your 002, 100 epochs, 1001 images, rate 0.001")[0] == 0
 
 
@@ -104,8 +104,8 @@ def test_the_first_page_says_what_to_do_next(out, grade):
     assert "Upside down" in steps and "All 14 checks of notebook 01" in first and "Name the machine" in first
     assert "Hand it in" in (said := text(out, "004")) or "hand it in" in said
     third = text(out, "003", 0)
-    assert "labs dispute" in third and "Go on with notebook 05" in third
-    step = third[third.index("Go on with notebook 05") :].partition("3. ")[0]
+    assert "labs dispute" in third and "Go on with notebook 06" in third
+    step = third[third.index("Go on with notebook 06") :].partition("3. ")[0]
     assert "(T5)" in step and "(up to 31 points)" in step  # what it has to write belongs to the same step
     assert "It stopped before" in (fifth := text(out, "005", 0)) and "NameError: name 'rows'" in fifth
 
@@ -113,13 +113,13 @@ def test_the_first_page_says_what_to_do_next(out, grade):
 def test_each_mistake_has_title_code_and_hint_and_no_path_or_traceback(out, grade):
     grade("out")
     behind = text(out, "001", 1)
-    mistake = behind[behind.index("The speedup of each round (05.5)") : behind.index("The slower of two")]
+    mistake = behind[behind.index("The speedup of each round (resnet50.5)") : behind.index("The slower of two")]
     assert "return [p / one for one, p" in mistake and "round 1 took 4.25 s" in mistake and "check(" not in mistake
     assert "KeyError: 'a'" in behind and "Not decided yet" in behind
     for number in ("001", "002", "003", "005"):
         said = text(out, number)
         assert "/tmp" not in said and "Traceback" not in said and "/work" not in said
-        for found in re.finditer(r"\b0[15]\.\d+\b|\bT\d+(\.\d)?\b", said):
+        for found in re.finditer(r"\b(concepts|resnet50|slurm)\.\d+\b|\bT\d+(\.\d)?\b", said):
             assert said[found.start() - 1] + said[found.end()] == "()", said[found.start() - 60 : found.end()]
 
 
@@ -132,8 +132,8 @@ def test_a_name_that_no_platform_gave_is_not_shown(out, grade):
 def test_a_pin_reaches_all_who_made_the_mistake_and_their_points_follow(out, grade):
     grade("out")
     before = {number: total(out, number) for number in ("001", "002", "003")}
-    assert "2 x 05.5 (001, 002): Upside down" in grade("pin")[1]
-    assert "Pinned to 05.5. It reaches 2: 001, 002." in grade("pin", "05.5", PINNED)[1]
+    assert "2 x resnet50.5 (001, 002): Upside down" in grade("pin")[1]
+    assert "Pinned to resnet50.5. It reaches 2: 001, 002." in grade("pin", "resnet50.5", PINNED)[1]
     assert "->" not in grade("out")[1]
     assert all(PINNED in text(out, number, page) for number in ("001", "002") for page in (0, 1))
     assert PINNED not in text(out, "003") and (out / "grades.csv").read_text().count(PINNED) == 2
@@ -141,16 +141,16 @@ def test_a_pin_reaches_all_who_made_the_mistake_and_their_points_follow(out, gra
     files.write(out / "rubric.toml", rules.replace("share = 0.0", "share = 0.5"))
     assert grade("out")[1].count("->") == 2
     assert {n: total(out, n) - before[n] for n in before} == {"001": 0.5, "002": 0.5, "003": 0}
-    assert grade("pin", "05.6", "x")[::2] == (2, "labs grade: Nobody made a mistake at 05.6.\n")
-    assert grade("pin", "05.5", "x", "--share", "2")[0] == grade("pin", "05.5", "x", "--of", "003")[0] == 2
+    assert grade("pin", "resnet50.11", "x")[::2] == (2, "teach pin: Nobody made a mistake at resnet50.11.\n")
+    assert grade("pin", "resnet50.5", "x", "--share", "2")[0] == grade("pin", "resnet50.5", "x", "--of", "003")[0] == 2
 
 
 def test_a_dispute_waits_until_it_is_answered_in_the_next_feedback(out, grade):
-    assert "002 disputes 05.5: not answered yet" in grade("out")[1]
+    assert "002 disputes resnet50.5: not answered yet" in grade("out")[1]
     assert "It is not answered yet." in text(out, "002", 0) and "Speedup is new over old." in text(out, "002", 0)
-    assert "disputes nothing, and not '05.5'" in grade("mark", "001", "05.5", "--answer", "Yes.")[2]
-    code, said, _ = grade("mark", "002", "05.5", "1", "--answer", "You are right.")
-    assert code == 0 and "05.5: share 1 (Grace" in said and "dispute on 05.5: answered (Grace" in said
+    assert "disputes nothing, and not 'resnet50.5'" in grade("mark", "001", "resnet50.5", "--answer", "Yes.")[2]
+    code, said, _ = grade("mark", "002", "resnet50.5", "1", "--answer", "You are right.")
+    assert code == 0 and "resnet50.5: share 1 (Grace" in said and "dispute on resnet50.5: answered (Grace" in said
     assert "disputes" not in grade("out")[1] and "Answer: You are right." in text(out, "002", 0)
 
 
@@ -225,7 +225,7 @@ def test_a_damaged_file_is_one_line_that_says_what_to_do(out, grade, name, no_pd
 def test_a_damaged_submission_is_one_line_too(out, grade):
     files.write(out / "submissions/001.zip", b"PK")
     code, _, problem = grade("out")
-    assert code == 2 and "001.zip is damaged" in problem and "labs grade collect" in problem
+    assert code == 2 and "001.zip is damaged" in problem and "teach collect" in problem
 
 
 ODD = [None, True, 7, -1, 1e308, "", "x", "\ud800", [], {}, [[]], [None], {"": None}, 10**400, float("nan"), "drop"]

@@ -1,4 +1,4 @@
-"""`labs grade check`: what was found stays, whatever else is asked for; failures are open for a person; it can be
+"""`teach check`: what was found stays, whatever else is asked for; failures are open for a person; it can be
 interrupted. Each submission holds a notebook of a few cells."""
 
 import json
@@ -14,23 +14,22 @@ import psutil
 import pytest
 
 from labs import files, sandbox
-from labs.checks import tasks
-from labs.cli import main
-from labs.grading import check, judge, points, rubric
 from labs.report.archive import zipped
+from teaching.cli import main
+from teaching.grading import check, judge, points, rubric
 
 ROOT = Path(__file__).resolve().parents[2]
-ONE, TWO = "01_basic_concepts", "02_concurrency"
-CALL = 'check("01.15", enough)'  # as the notebook has it
+ONE, TWO = "01_basic_concepts", "02_averages"
+CALL = 'check("concepts.14", enough)'  # as the notebook has it
 START = "from labs.checks import answered, check, outcome, predict"
 FRACTION = "from fractions import Fraction\nenough = Fraction(27)"  # right, and cannot leave its process
-BEHIND_A_WRONG_ONE = 'if answered("01.6"):\n    check("01.9", 3.56, 3.9565217391304346)'
+BEHIND_A_WRONG_ONE = 'if answered("concepts.5"):\n    check("concepts.8", 3.56, 3.9565217391304346)'
 HONEST = [
-    START, "%matplotlib inline\n!ls", "%%time\ncheck('05.13', 10)", FRACTION, CALL, 'check("01.6", "a")',
+    START, "%matplotlib inline\n!ls", "%%time\ncheck('slurm.1', 10)", FRACTION, CALL, 'check("concepts.5", "a")',
     BEHIND_A_WRONG_ONE,
 ]  # fmt: skip
 ODD = [START, "import os\n" + FRACTION, CALL]  # right, and not plain
-BLANK = ['check("01.1", ...)', 'if answered("01.1"):\n    None + 1', "1 / 0"]
+BLANK = ['check("concepts.1", ...)', 'if answered("concepts.1"):\n    None + 1', "1 / 0"]
 
 
 def handed_in(out, number, cells, **more):
@@ -44,7 +43,7 @@ def graded(out, *words):
     """Look at all submissions, by the command line."""
     with pytest.MonkeyPatch.context() as monkey:
         monkey.chdir(ROOT)
-        assert main(["grade", "check", "--out", str(out), *words]) == 0
+        assert main(["check", "--out", str(out), *words]) == 0
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +66,12 @@ def of(out, number, notebook=ONE):
 
 def test_five_thousand_files_magics_and_typed_calls_leave_a_notebook_as_it_is(grades):
     found = of(grades[0], "001")
-    assert (found["01.15"]["state"], found["01.15"]["how"]) == ("right", "inside"), found["01.15"]
+    assert (found["concepts.14"]["state"], found["concepts.14"]["how"]) == ("right", "inside"), found["concepts.14"]
 
 
 def test_what_stands_behind_a_wrong_answer_is_judged(grades):
     found = of(grades[0], "001")
-    assert (found["01.6"]["state"], found["01.9"]["state"]) == ("wrong", "right")
+    assert (found["concepts.5"]["state"], found["concepts.8"]["state"]) == ("wrong", "right")
 
 
 def test_a_cell_that_fails_is_told_but_where_it_needs_what_was_not_done(grades):
@@ -80,11 +79,11 @@ def test_a_cell_that_fails_is_told_but_where_it_needs_what_was_not_done(grades):
 
 
 def test_a_check_that_is_left_to_a_person_has_its_code_and_is_told_with_whose_it_is(grades):
-    found = of(grades[0], "002")["01.15"]
+    found = of(grades[0], "002")["concepts.14"]
     assert found["how"] == "person" and found["code"] == f"{ODD[1]}\n\n{ODD[2]}"
-    assert of(grades[0], "002")["01.9"]["how"] == "outside"  # not done
+    assert of(grades[0], "002")["concepts.8"]["how"] == "outside"  # not done
     (line,) = [
-        line for line in grades[1] if line.startswith("01.15 is open for you in 1 (002): not judged: it imports")
+        line for line in grades[1] if line.startswith("concepts.14 is open for you in 1 (002): not judged: it imports")
     ]
 
 
@@ -108,7 +107,7 @@ def test_what_was_found_stays_whatever_else_is_asked_for(grades, tmp_path, capsy
         assert all(after[n]["checks"][ONE] == before[n]["checks"][ONE] for n in before)
         handed_in(out, "002", ODD + ["1"])  # a second hand-in
         graded(out, "--no-run")
-        assert of(out, "002")["01.15"] == {
+        assert of(out, "002")["concepts.14"] == {
             "state": "open", "how": "person", "code": "", "text": points.NOT_JUDGED,
         }  # fmt: skip
         assert of(out, "001") == before["001"]["checks"][ONE]
@@ -116,33 +115,19 @@ def test_what_was_found_stays_whatever_else_is_asked_for(grades, tmp_path, capsy
 
 @pytest.mark.parametrize("said", [{}, {"optional": True}, {"wrong": 5}, {"notebooks": [[1], {}]}])
 def test_the_notebooks_of_the_release_count_where_none_is_named(said, tmp_path, capsys):
-    given = {"notebooks": [ONE, "11_report", "12_where_a_step_goes"][: 3 if said.get("optional") else 2]}
+    given = {"notebooks": [ONE, "11_report", "26_where_a_step_goes"][: 3 if said.get("optional") else 2]}
     for number, release in (("001", given), ("002", given), ("003", said), ("004", None)):
         handed_in(tmp_path, number, HONEST, **{"manifest.json": json.dumps({"release": release}).encode()})
     graded(tmp_path, "--no-run")
     out = capsys.readouterr().out
     assert out.startswith(f"Notebooks that count: {ONE}, 11_report.\n")
-    assert {id.partition(".")[0] for id in rubric.load(tmp_path).checks} == {"01", "11"}
-    unrun = sum(
-        check.counting(tmp_path) == (ONE, "11_report") and id[:3] == "01." for id in rubric.load(tmp_path).checks
-    )
+    assert {id.partition(".")[0] for id in rubric.load(tmp_path).checks} == {"concepts", "report"}
+    assert check.counting(tmp_path) == (ONE, "11_report")
+    unrun = sum(id.startswith("concepts.") for id in rubric.load(tmp_path).checks)
     line = f"Not run yet, so open: {4 * unrun} checks of 001, 002, 003, 004."
     assert line in out and "is open for you" not in out
-    assert main(["grade", "out", "--out", str(tmp_path)]) == 0
-    assert line in (said := capsys.readouterr().out) and "(01.15)" not in said
-
-
-def test_a_notebook_goes_with_its_parts_and_what_was_judged_before_it_was_cut_stays(tmp_path):
-    handed_in(tmp_path, "001", HONEST)
-    first, later = tasks.parts("05_resnet50_scaling")
-    graded(tmp_path, "--no-run", "--notebooks", ONE, first)
-    assert check.counting(tmp_path) == (ONE, first, later)
-    right = {"state": "right", "how": "outside", "text": "", "code": ""}
-    kept = {"key": "of an older kit", "checks": {"05.13": right}, "told": [], "seconds": 1.0}
-    kept["submission"] = json.loads((tmp_path / "checked/001.json").read_text())["submission"]
-    files.write(tmp_path / f"replayed/001-{first}.json", json.dumps(kept))
-    lines = {line.id: line for line in points.lines(check.results(tmp_path)["001"], rubric.load(tmp_path))}
-    assert lines["05.13"].points == lines["05.13"].of > 0 and lines["05.16"].state == "not done"
+    assert main(["out", "--out", str(tmp_path)]) == 0
+    assert line in (said := capsys.readouterr().out) and "(concepts.14)" not in said
 
 
 def test_what_was_not_run_is_open_and_no_points_are_lost(tmp_path):
@@ -150,10 +135,10 @@ def test_what_was_not_run_is_open_and_no_points_are_lost(tmp_path):
     graded(tmp_path, "--no-run", "--notebooks", ONE, TWO)
     (found,) = check.results(tmp_path).values()
     lines = {line.id: line for line in points.lines(found, rubric.load(tmp_path))}
-    for id in ("01.15", "02.12"):
-        assert lines[id].open == (id == "01.15"), lines[id]  # the notebook 02 was not handed in
+    for id in ("concepts.14", "averages.12"):
+        assert lines[id].open == (id == "concepts.14"), lines[id]  # the notebook 02 was not handed in
     (tmp_path / "notebooks.json").write_text('["x"]')
-    assert main(["grade", "check", "--out", str(tmp_path)]) == 2
+    assert main(["check", "--out", str(tmp_path)]) == 2
 
 
 def no_sandbox(*_, **__):
@@ -172,16 +157,18 @@ def test_a_sandbox_that_fails_is_open_for_a_person_and_tried_again(fails, needs_
         graded(tmp_path, "--notebooks", ONE)
     found = of(tmp_path, "001")
     assert len(found) == 14
-    assert {(each["state"], each["how"]) for each in found.values()} == {("open", "person")} and found["01.15"]["code"]
+    assert {(each["state"], each["how"]) for each in found.values()} == {("open", "person")} and found["concepts.14"][
+        "code"
+    ]
     assert "is open for you in 1 (001): not judged: " in capsys.readouterr().out
     with pytest.MonkeyPatch.context() as monkey:
-        monkey.setattr(judge, "judged", lambda *_: ({"01.15": judge.CheckResult("right", "outside")}, []))
+        monkey.setattr(judge, "judged", lambda *_: ({"concepts.14": judge.CheckResult("right", "outside")}, []))
         graded(tmp_path)
     with pytest.MonkeyPatch.context() as monkey:
         monkey.setattr(check, "_kit", lambda _: "newer")
         monkey.setattr(judge, "judged", no_sandbox)
         graded(tmp_path)
-    assert of(tmp_path, "001")["01.15"]["state"] == "right"  # what was found before stays
+    assert of(tmp_path, "001")["concepts.14"]["state"] == "right"  # what was found before stays
 
 
 def test_judging_what_was_sent_has_an_end(run, monkeypatch):
@@ -194,8 +181,8 @@ def test_judging_what_was_sent_has_an_end(run, monkeypatch):
 
     monkeypatch.setattr(judge, "CPU_SECONDS", 0.3)
     monkeypatch.setattr(judge.judging, "judge", endless)
-    found, told = run(ONE, START, 'check("01.15", 27)')
-    assert (found["01.15"].state, found["01.15"].how) == ("open", "person") and "takes too long" in told[-1]
+    found, told = run(ONE, START, 'check("concepts.14", 27)')
+    assert (found["concepts.14"].state, found["concepts.14"].how) == ("open", "person") and "takes too long" in told[-1]
 
 
 @pytest.mark.parametrize("text", [b"", b"<<<<<<< HEAD\n{", b'{"worksheets": []}'])
@@ -208,7 +195,7 @@ def inside(process):
     """The processes in sandboxes that a process has started, each with its cells begun."""
     with_times = psutil.Process(process.pid).children(recursive=True)
     with suppress(psutil.NoSuchProcess):  # some end meanwhile
-        return [each for each in with_times if "labs.grading.inside" in each.cmdline() and each.name() != "bwrap"]
+        return [each for each in with_times if "teaching.grading.inside" in each.cmdline() and each.name() != "bwrap"]
     return []
 
 
@@ -216,7 +203,7 @@ def inside(process):
 def test_an_interrupt_ends_it_at_once_and_keeps_what_is_finished(number, status, needs_sandbox, tmp_path):
     handed_in(tmp_path / "grades", "001", ["import time\nfor _ in range(900): time.sleep(1)"])
     (tmp_path / "tmp").mkdir()
-    words = [sys.executable, "-m", "labs", "grade", "check", "--out", str(tmp_path / "grades"), "--notebooks", ONE]
+    words = [sys.executable, "-m", "teaching", "check", "--out", str(tmp_path / "grades"), "--notebooks", ONE]
     process = subprocess.Popen(
         words, cwd=ROOT, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         env=os.environ | {"TMPDIR": str(tmp_path / "tmp")},
@@ -229,7 +216,7 @@ def test_an_interrupt_ends_it_at_once_and_keeps_what_is_finished(number, status,
         started = psutil.Process(process.pid).children(recursive=True)
         os.killpg(process.pid, number)
         assert process.wait(5) == status
-        assert process.stderr.read() == "labs grade: interrupted; what was finished so far is kept.\n"
+        assert process.stderr.read() == "teach check: interrupted; what was finished so far is kept.\n"
         assert psutil.wait_procs(started, timeout=5)[1] == []
     finally:
         process.kill()

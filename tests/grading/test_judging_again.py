@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labs.checks import judging, tasks
-from labs.grading import again, judge, reference, wire
+from teaching.grading import again, judge, reference, wire
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/lessons"))
@@ -57,7 +57,7 @@ HOSTILE = [
     {"array": [1, 2], "dtype": "object", "shape": [2]},
     {"array": [1], "dtype": "float64", "shape": [10**12]},
     {"named": ["os", "system", ["true"]]},
-    {"named": ["labs.lessons.nb02.sgd", "Work", [0, 0, 0, 0]]},
+    {"named": ["lessons.averages.sgd", "Work", [0, 0, 0, 0]]},
     {"function": "x"},
     {"figure": [{"labels": []}]},
     {"dict": [[{"list": []}, 1]]},
@@ -76,7 +76,7 @@ def compared(name):
     """(id, kind of answer, the student's function, the right one, calls of the judge) of a lesson's known answers."""
     notebook = LESSONS[name].notebook
     right, asked = reference.functions(ROOT, notebook), reference.asked(ROOT, notebook)
-    for id, row in importlib.import_module(name).ANSWERS.items():
+    for id, row in importlib.import_module(f"answers.{name}").ANSWERS.items():
         for kind in ("right", "wrong"):
             for answer in row[kind] if id in asked else ():
                 if not isinstance(answer, tuple) or len(answer) != len(asked[id].names):
@@ -140,7 +140,11 @@ def test_other_inputs_have_other_right_answers_and_a_right_function_is_right_for
 
 @pytest.mark.parametrize(
     ("name", "id", "function"),
-    [("nb05", "05.5", lambda one, p: [1.6, 2.0, 1.6, 0.75]), ("nb08b", "08.16", None), ("nb02", "02.12", None)],
+    [
+        ("resnet50_scaling", "resnet50.5", lambda one, p: [1.6, 2.0, 1.6, 0.75]),
+        ("two_networks", "networks.3", None),
+        ("averages", "averages.12", None),
+    ],
 )
 def test_what_is_right_for_the_judges_inputs_alone_is_found_by_each_draw(name, id, function):
     (_, _, other, right, calls), *_ = (each for each in compared(name) if each[:2] == (id, "right"))
@@ -152,7 +156,7 @@ def test_what_is_right_for_the_judges_inputs_alone_is_found_by_each_draw(name, i
 
 
 def test_figures_cross_and_are_judged_alike():
-    answers = importlib.import_module("nb05").ANSWERS["T6"]
+    answers = importlib.import_module("answers.resnet50_scaling").ANSWERS["T6"]
     hints = set()
     for kind in ("right", "wrong"):
         for figure, rows in answers[kind]:

@@ -8,7 +8,7 @@ import pytest
 from made_class import notebook, script
 
 from labs.checks import kept, tasks
-from labs.grading import likeness
+from teaching.grading import likeness
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "notebooks/scripts/ResNet50.py"
@@ -111,7 +111,7 @@ def test_code_that_no_blank_asks_for_is_found_also_in_a_group():
     assert {number for what, *both in pairs for number in both if what == NAME} == {f"00{n}" for n in range(1, 7)}
 
 
-def model_answer(id="T5", name="05b_script_for_a_cluster"):
+def model_answer(id="T5", name="06_a_job_for_slurm"):
     """The written answer of a solution."""
     cells = json.loads(notebook(name, True))["cells"]
     (source,) = ["".join(c["source"]) for c in cells if c["metadata"].get("labs", {}) | {"kind": "answer", "id": id}

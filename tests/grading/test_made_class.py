@@ -17,10 +17,10 @@ import pypdfium2
 import pytest
 
 from labs import files
-from labs.cli import main
-from labs.grading import check, collect, judge, reference
 from labs.report import document
 from labs.report.archive import zipped
+from teaching.cli import main
+from teaching.grading import check, collect, judge, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 HONEST = ("Honest One", "Honest Two", "Honest Three", "Wrong Ways", "=cmd|'calc'!A0")
@@ -48,7 +48,7 @@ def grades(export, needs_sandbox, tmp_path_factory):
     out = tmp_path_factory.mktemp("grades")
     monkey = pytest.MonkeyPatch()
     monkey.chdir(ROOT)
-    assert main(["grade", "collect", str(export), "--out", str(out)]) == 0
+    assert main(["collect", str(export), "--out", str(out)]) == 0
     replayed, judged = {numbers(out)[who] for who in REPLAYED}, judge.judged
 
     def judged_or_right(submission, root, notebook, seed):
@@ -58,7 +58,7 @@ def grades(export, needs_sandbox, tmp_path_factory):
 
     monkey.setattr(judge, "judged", judged_or_right)
     for words in (["check", "--notebooks", *made_class.NOTEBOOKS], ["out"]):
-        assert main(["grade", *words, "--out", str(out)]) == 0
+        assert main([*words, "--out", str(out)]) == 0
     monkey.undo()
     return out
 
@@ -140,7 +140,7 @@ def test_other_machine_log_only_and_forged_progress_are_for_a_person(found):
     assert accused(found["Log Only"], "serious") == set()
     assert ("progress", "progress.json") in accused(found["Forged Progress"], "look")
     right = {id for id, state in states(found["Forged Progress"]).items() if state == "right"}
-    assert right == {"05.3", "05.15"}  # the scripts and runs are there
+    assert right == {"resnet50.3", "slurm.2"}  # the scripts and runs are there
 
 
 def test_empty_damaged_and_double_submissions_are_lines_of_the_collection(found):
@@ -155,10 +155,12 @@ def test_wrong_answers_get_their_hint_and_a_number_that_was_typed_in_is_found(fo
     first, later = (found["Wrong Ways"]["checks"][name] for name in made_class.NOTEBOOKS[1:])
     checks = first | later
     wrong = {id: each["text"] for id, each in checks.items() if each["state"] == "wrong"}
-    assert set(wrong) == {"05.5", "05.7", "05.11", "05.16"}
-    assert wrong["05.5"].startswith("Upside down") and wrong["05.7"].startswith("Right for the numbers of the notebook")
+    assert set(wrong) == {"resnet50.5", "resnet50.12", "resnet50.9", "slurm.3"}
+    assert wrong["resnet50.5"].startswith("Upside down") and wrong["resnet50.12"].startswith(
+        "Right for the numbers of the notebook"
+    )
     half = states(found["Half Done"])
-    assert half["05.5"] == "right" and half["05.13"] == half["05.16"] == "open"
+    assert half["resnet50.5"] == "right" and half["slurm.1"] == half["slurm.3"] == "open"
 
 
 def rows(grades):
@@ -180,7 +182,7 @@ def test_the_sheet_is_read_by_others_and_no_name_is_a_formula(grades, found):
     assert row["Full name"] == "'=cmd|'calc'!A0" and row["Identifier"].startswith("Participant 40")
     assert not any(cell.lstrip().startswith(("=", "+", "@")) for row in table.values() for cell in row.values())
     good, wrong = (float(table[found[who]["number"]]["Grade"]) for who in ("Honest One", "Wrong Ways"))
-    assert good - wrong == 1 + 1 + 1 + 1  # 05.6, 05.7, 05.11, 05.16
+    assert good - wrong == 1 + 1 + 1 + 1  # resnet50.11, resnet50.12, resnet50.9, slurm.3
     assert float(table[found["Empty Zip"]["number"]]["Grade"]) == 0
 
 
@@ -202,9 +204,9 @@ def test_feedback_and_overview_are_tagged_and_say_what_was_found(grades, found):
 def test_a_second_time_nothing_is_done_and_every_byte_is_the_same(grades, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     before = everything(grades)
-    assert main(["grade", "check", "--notebooks", *made_class.NOTEBOOKS, "--out", str(grades)]) == 0
+    assert main(["check", "--notebooks", *made_class.NOTEBOOKS, "--out", str(grades)]) == 0
     assert capsys.readouterr().out.endswith("0 looked at; the others are as they were.\n")
-    assert main(["grade", "out", "--out", str(grades)]) == 0
+    assert main(["out", "--out", str(grades)]) == 0
     assert everything(grades) == before
 
 
@@ -228,9 +230,9 @@ def test_killed_at_some_moments_nothing_is_lost_or_done_twice(moments, export, n
     files.write(tmp_path / "some.zip", zipped(some))
     draw, out, done = random.Random(5), tmp_path / "grades", {}
     collect.collect(tmp_path / "some.zip", out)
-    words = ["grade", "check", "--out", str(out), "--notebooks", made_class.NOTEBOOKS[0]]
+    words = ["check", "--out", str(out), "--notebooks", made_class.NOTEBOOKS[0]]
     for _ in range(moments):
-        process = subprocess.Popen([sys.executable, "-m", "labs", *words], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen([sys.executable, "-m", "teaching", *words], stdout=subprocess.DEVNULL)
         time.sleep(draw.uniform(0.5, 12))
         started = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
         process.kill()
@@ -238,7 +240,7 @@ def test_killed_at_some_moments_nothing_is_lost_or_done_twice(moments, export, n
         assert psutil.wait_procs(started, timeout=300)[1] == []
         before, done = done, finished(out)
         assert before.items() <= done.items()
-    assert subprocess.run([sys.executable, "-m", "labs", *words], stdout=subprocess.DEVNULL).returncode == 0
+    assert subprocess.run([sys.executable, "-m", "teaching", *words], stdout=subprocess.DEVNULL).returncode == 0
     assert len(finished(out)) == 2 * len(some) and done.items() <= finished(out).items()
     assert list((tmp_path / "tmp").glob("*")) == []
 

@@ -5,9 +5,9 @@ import pytest
 from tree import ROOT
 
 from labs import files
-from labs.cli import main
-from labs.grading import collect, handed, oral
 from labs.report.archive import zipped
+from teaching.cli import main
+from teaching.grading import collect, handed, oral
 
 
 @pytest.fixture(scope="module")
@@ -63,19 +63,17 @@ def test_the_command_writes_it_the_same_each_time_without_a_name(out, monkeypatc
     from pdf import Pdf
 
     monkeypatch.chdir(ROOT)
-    assert main(["grade", "oral", "--out", str(out)]) == 0
+    assert main(["oral", "--out", str(out)]) == 0
     said, first = capsys.readouterr().out, (out / "oral.pdf").read_bytes()
     assert "3 questions for each of 6 submissions, but fewer for 00" in said
-    assert main(["grade", "oral", "--out", str(out)]) == 0 and (out / "oral.pdf").read_bytes() == first
+    assert main(["oral", "--out", str(out)]) == 0 and (out / "oral.pdf").read_bytes() == first
     sheet = Pdf(out / "oral.pdf")
     assert sheet.text.count("What the record says") == 15 and "scaled" not in sheet.text
     assert "Nothing of their own was handed in" in sheet.text
-    assert (
-        main(["grade", "oral", "--out", str(out), "--seed", "again"]) == 0 and (out / "oral.pdf").read_bytes() != first
-    )
+    assert main(["oral", "--out", str(out), "--seed", "again"]) == 0 and (out / "oral.pdf").read_bytes() != first
 
 
 def test_without_submissions_it_says_what_to_do(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
-    assert main(["grade", "oral", "--out", str(tmp_path)]) == 2
-    assert "run `labs grade collect` first" in capsys.readouterr().err
+    assert main(["oral", "--out", str(tmp_path)]) == 2
+    assert "run `teach collect` first" in capsys.readouterr().err

@@ -12,10 +12,10 @@ import zipfile
 import pytest
 
 from labs import files
-from labs.cli import main
 from labs.course.release import digest
-from labs.grading import collect, moodle
 from labs.report.archive import zipped
+from teaching.cli import main
+from teaching.grading import collect, moodle
 
 RECORD = "notebooks/runs/ResNet50_w1.json"
 NOTEBOOK = "05_resnet50_scaling.ipynb"
@@ -34,7 +34,7 @@ def collected(tmp_path, capsys, entries, *words, source="export.zip"):
     else:
         for name, content in entries.items():
             files.write(tmp_path / source / name, content)
-    assert main(["grade", "collect", str(tmp_path / source), "--out", str(tmp_path / "grades"), *words]) == 0
+    assert main(["collect", str(tmp_path / source), "--out", str(tmp_path / "grades"), *words]) == 0
     names = {n: each["who"] for n, each in json.loads((tmp_path / "grades/names.json").read_text()).items()}
     report = json.loads((tmp_path / "grades/collection.json").read_text())
     held = {names[n]: set(collect.contents(path)) for n, path in collect.submissions(tmp_path / "grades").items()}
@@ -269,13 +269,18 @@ def graded(tmp_path, capsys, entries, wrong=(), open_items=()):
     """A folder of a grading, of an export whose checks are right but for those named; the items of some are open."""
     files.write(tmp_path / "export.zip", zipped(entries))
     out = tmp_path / "grades"
-    assert main(["grade", "collect", str(tmp_path / "export.zip"), "--out", str(out)]) == 0
+    assert main(["collect", str(tmp_path / "export.zip"), "--out", str(out)]) == 0
     capsys.readouterr()
-    files.write(out / "rubric.toml", '[checks]\n"05.6" = 61.25\n"05.7" = 8\n')
+    files.write(out / "rubric.toml", '[checks]\n"resnet50.11" = 61.25\n"resnet50.12" = 8\n')
     for number, each in json.loads((out / "names.json").read_text()).items():
         state = {"state": "wrong" if each["who"] in wrong else "right", "how": "outside", "text": ""}
         last = {"state": "open", "how": "person", "text": "?"} if each["who"] in open_items else state
-        found = {"checks": {"05": {"05.6": state, "05.7": last}}, "answers": {}, "findings": [], "told": []}
+        found = {
+            "checks": {"05": {"resnet50.11": state, "resnet50.12": last}},
+            "answers": {},
+            "findings": [],
+            "told": [],
+        }
         found |= {"speedups": [], "steps": [], "prints": {}, "alike": {}, "tables": {}, "key": number}
         files.write(out / f"checked/{number}.json", json.dumps(found))
     return out
@@ -288,7 +293,7 @@ def moodle_export(*who):
 def filled(out, path, capsys, *words):
     """(what was printed, the bytes of the filled file)."""
     given = path.read_bytes()
-    assert main(["grade", "out", "--out", str(out), "--worksheet", str(path), *words]) == 0
+    assert main(["out", "--out", str(out), "--worksheet", str(path), *words]) == 0
     assert path.read_bytes() == given
     return capsys.readouterr().out, (out / f"filled_{path.name}").read_bytes()
 
@@ -353,7 +358,7 @@ def test_what_a_worksheet_says_of_lateness_is_told_in_any_language(tmp_path, cap
 def test_a_gradebook_does_not_say_when_and_a_worksheet_may_need_its_column_named(tmp_path, capsys):
     files.write(tmp_path / "g.csv", gradebook())
     files.write(tmp_path / "export.zip", zipped(moodle_export(*CLASS)))
-    words = ["grade", "collect", str(tmp_path / "export.zip"), "--out", str(tmp_path / "grades"), "--worksheet"]
+    words = ["collect", str(tmp_path / "export.zip"), "--out", str(tmp_path / "grades"), "--worksheet"]
     assert main([*words, str(tmp_path / "g.csv")]) == 2
     assert "is a gradebook of Canvas, which does not say when" in capsys.readouterr().err
     rows = [
@@ -444,7 +449,7 @@ def test_points_above_the_maximum_are_refused_by_name_and_the_rest_is_written(tm
     out = graded(tmp_path, capsys, moodle_export(*CLASS), wrong=["Bob Müller"])
     rows = [[cell.replace("100.00", "50.00") for cell in row("en", id, name)] for name, id in CLASS]
     files.write(tmp_path / "w.csv", worksheet(ENGLISH, rows))
-    assert main(["grade", "out", "--out", str(out), "--worksheet", str(tmp_path / "w.csv")]) == 2
+    assert main(["out", "--out", str(out), "--worksheet", str(tmp_path / "w.csv")]) == 2
     said = capsys.readouterr().err
     assert (
         "takes at most 50 points in 'Grade'" in said
@@ -485,14 +490,14 @@ def test_a_column_is_never_guessed(tmp_path, capsys):
     head = ENGLISH.replace("Email address", "ID number,Year,Email address")
     rows = [each[:2] + ["", "2026"] + each[2:] for each in (row("en", id, name) for name, id in CLASS)]
     files.write(tmp_path / "w.csv", worksheet(head, rows))
-    words = ["grade", "out", "--out", str(out), "--worksheet", str(tmp_path / "w.csv")]
+    words = ["out", "--out", str(out), "--worksheet", str(tmp_path / "w.csv")]
     assert (
         main(words) == 2 and "not clear: ID number, Grade could be it. Name it with --column" in capsys.readouterr().err
     )
     assert main([*words, "--column", "Note"]) == 2 and "has 0 columns 'Note'" in capsys.readouterr().err
     _, content = filled(out, tmp_path / "w.csv", capsys, "--column", "grade")
     assert [grade for grade, _ in as_moodle_reads(content, head, "Participant ").values()] == ["69.25"] * 3
-    assert main(["grade", "out", "--out", str(out), "--column", "Grade"]) == 2
+    assert main(["out", "--out", str(out), "--column", "Grade"]) == 2
     assert "give that with --worksheet" in capsys.readouterr().err
 
 
@@ -526,20 +531,20 @@ def test_a_file_that_cannot_be_filled_is_refused_with_the_reason(content, line, 
     out = graded(tmp_path, capsys, moodle_export(*CLASS[:1]))
     path = tmp_path / "w.csv"
     path.write_bytes(content)
-    assert main(["grade", "out", "--out", str(out), "--worksheet", str(path)]) == 2
+    assert main(["out", "--out", str(out), "--worksheet", str(path)]) == 2
     said = capsys.readouterr().err
     assert line in said and "\n" not in said.strip()
-    assert main(["grade", "out", "--out", str(out), "--worksheet", str(tmp_path / "none.csv")]) == 2
+    assert main(["out", "--out", str(out), "--worksheet", str(tmp_path / "none.csv")]) == 2
     assert "none.csv cannot be read" in capsys.readouterr().err
 
 
 def test_feedback_goes_back_as_moodle_takes_it(tmp_path, capsys):
     out = graded(tmp_path, capsys, moodle_export(*CLASS, (".~King", 4714), ("=a:b*", 4715), ("Ghost", 4716)))
-    assert main(["grade", "out", "--out", str(out)]) == 0
+    assert main(["out", "--out", str(out)]) == 0
     (out / "feedback/006.pdf").unlink()
     ghost = json.loads((out / "names.json").read_text())["006"]["id"]
     (out / "checked/006.json").unlink()
-    assert main(["grade", "out", "--out", str(out)]) == 0
+    assert main(["out", "--out", str(out)]) == 0
     assert "feedback for 5. Upload the worksheet first" in capsys.readouterr().out
     names = {each["id"]: number for number, each in json.loads((out / "names.json").read_text()).items()}
     with zipfile.ZipFile(out / "feedback_moodle.zip") as archive:
@@ -614,7 +619,7 @@ def test_canvas_gradebook_gets_the_points_in_one_column_and_nothing_else_of_it_c
     out = graded(tmp_path, capsys, canvas_export(), open_items=["van_dykecy"], wrong=["kingada"])
     path = tmp_path / "2026-11-24T1137_Grades-ML.csv"
     path.write_bytes(gradebook(encoding=encoding, separator=separator, end=end, comma=comma))
-    assert main(["grade", "out", "--out", str(out), "--worksheet", str(path)]) == 2
+    assert main(["out", "--out", str(out), "--worksheet", str(path)]) == 2
     assert "name one with --column: Quiz, old (11), Scaling (12)." in capsys.readouterr().err
     for name in ("scaling", "12", "Scaling (12)"):
         printed, content = filled(out, path, capsys, "--column", name)
@@ -638,7 +643,7 @@ def test_canvas_keeps_who_is_excused_and_takes_nobody_for_somebody_else(tmp_path
     assert printed.count("several submissions have the identifier 4712") == 2
 
     files.write(path, gradebook(most="0.00"))
-    assert main(["grade", "out", "--out", str(out), "--worksheet", str(path), "--column", "12"]) == 2
+    assert main(["out", "--out", str(out), "--worksheet", str(path), "--column", "12"]) == 2
     assert "takes at most 0 points" in capsys.readouterr().err
 
 

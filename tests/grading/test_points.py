@@ -9,18 +9,18 @@ import pytest
 
 from labs import files
 from labs.checks import tasks
-from labs.cli import main
 from labs.errors import UseError
-from labs.grading import check, marks, overview, points, results, rubric, sheet
-from labs.grading.finding import Finding
 from labs.report.archive import zipped
+from teaching.cli import main
+from teaching.grading import check, marks, overview, points, results, rubric, sheet
+from teaching.grading.finding import Finding
 
 RUBRIC = """
 notebooks = ["05"]
 [checks]
-"05.6" = 2
-"05.7" = 1
-"05.3" = 3
+"resnet50.11" = 2
+"resnet50.12" = 1
+"resnet50.3" = 3
 [findings]
 copy = 4
 [comments]
@@ -44,8 +44,8 @@ def found(answers=None, **checks):
 def out(tmp_path):
     """A grading of two submissions whose checks were judged."""
     files.write(tmp_path / "rubric.toml", RUBRIC)
-    one = found({"T5": "mine"}, _05_6=judged("right"), _05_7=judged("wrong", text="Upside down"))
-    two = found(_05_6=judged("open"), _05_3=judged("right", "person", "not judged: it imports 'os'"))
+    one = found({"T5": "mine"}, resnet50_11=judged("right"), resnet50_12=judged("wrong", text="Upside down"))
+    two = found(resnet50_11=judged("open"), resnet50_3=judged("right", "person", "not judged: it imports 'os'"))
     for number, each in (("001", one), ("002", two)):
         files.write(tmp_path / f"submissions/{number}.zip", zipped({}))
         each |= {"steps": [], "prints": {}, "alike": {}, "tables": {}, "key": number}
@@ -71,8 +71,8 @@ def test_points_come_from_checks_marks_and_confirmed_findings(out):
     rules = rubric.load(out)
     assert rules.most == 9
     first = lines(out, "001")
-    assert (first["05.6"].points, first["05.7"].points, first["05.3"].points) == (2, 0, 0)
-    assert first["05.7"].why == "Upside down" and first["T5.1"].open and not lines(out, "002")["T5.1"].open
+    assert (first["resnet50.11"].points, first["resnet50.12"].points, first["resnet50.3"].points) == (2, 0, 0)
+    assert first["resnet50.12"].why == "Upside down" and first["T5.1"].open and not lines(out, "002")["T5.1"].open
     marks.mark(out, "001", rules, "T5.1", 0.5, comments=["T5.1a", "Well done."])
     copied = {"findings": [Finding("copy", "serious", "w1", "equal")]}
     marks.decide(out, "001", copied, ["copy"], "confirmed", "These are not your runs.")
@@ -84,20 +84,20 @@ def test_points_come_from_checks_marks_and_confirmed_findings(out):
 
 
 def test_what_only_a_person_can_judge_gives_no_point_until_then(out):
-    line = lines(out, "002")["05.3"]
+    line = lines(out, "002")["resnet50.3"]
     assert (line.points, line.open, line.why) == (0, True, "not judged: it imports 'os'")
-    marks.mark(out, "002", rubric.load(out), "05.3", 1.0)
-    assert (lines(out, "002")["05.3"].points, lines(out, "002")["05.3"].open) == (3, False)
-    marks.mark(out, "001", rubric.load(out), "05.6", 0.0)  # the judge took it for right
-    assert (lines(out, "001")["05.6"].points, lines(out, "001")["05.6"].state) == (0, "wrong")
-    marks.mark(out, "002", rubric.load(out), "05.3")
-    assert lines(out, "002")["05.3"].open
+    marks.mark(out, "002", rubric.load(out), "resnet50.3", 1.0)
+    assert (lines(out, "002")["resnet50.3"].points, lines(out, "002")["resnet50.3"].open) == (3, False)
+    marks.mark(out, "001", rubric.load(out), "resnet50.11", 0.0)  # the judge took it for right
+    assert (lines(out, "001")["resnet50.11"].points, lines(out, "001")["resnet50.11"].state) == (0, "wrong")
+    marks.mark(out, "002", rubric.load(out), "resnet50.3")
+    assert lines(out, "002")["resnet50.3"].open
 
 
 def test_what_was_right_and_is_not_any_more_keeps_its_points_until_a_person_decides(out):
-    checked = found(_05_6=judged("right") | {"fell": "Upside down."})
+    checked = found(resnet50_11=judged("right") | {"fell": "Upside down."})
     (line, *_) = points.lines(checked, rubric.load(out))
-    assert (line.id, line.points, line.open) == ("05.6", 2, True) and "Upside down." in line.why
+    assert (line.id, line.points, line.open) == ("resnet50.11", 2, True) and "Upside down." in line.why
 
 
 def test_a_change_of_the_rubric_is_told_old_against_new(out):
@@ -105,7 +105,7 @@ def test_a_change_of_the_rubric_is_told_old_against_new(out):
     assert first[0] == "2 submissions, 5 items are open." and not [line for line in first if "->" in line]
     assert results.write(out) == first
     before = (out / "feedback/002.pdf").stat().st_mtime_ns
-    files.write(out / "rubric.toml", RUBRIC.replace('"05.6" = 2', '"05.6" = 5'))
+    files.write(out / "rubric.toml", RUBRIC.replace('"resnet50.11" = 2', '"resnet50.11" = 5'))
     assert [line for line in results.write(out) if "->" in line] == ["001: 2 -> 5 points"]
     assert (out / "feedback/002.pdf").stat().st_mtime_ns != before  # the points that can be had are others
     assert "T5.1a" not in (out / "grades.csv").read_text()
@@ -130,7 +130,7 @@ def test_two_who_mark_at_once_lose_nothing(out):
         jobs = [
             pool.submit(marks.mark, out, number, rules, id, share, [f"{number} {id} {share}"])
             for number in ("001", "002")
-            for id in ("T5.1", "T5.2", "05.6")
+            for id in ("T5.1", "T5.2", "resnet50.11")
             for share in (0.0, 0.25, 0.5, 1.0)
         ]
         assert all(job.result() for job in jobs)
@@ -192,7 +192,7 @@ def test_a_new_comment_leaves_a_rubric_that_can_be_read(out, head):
         assert rubric.load(out).comments == before | {id: "Which?"}
 
 
-FIVE, SIX = "05_resnet50_scaling", "06_horovod_sharding"
+FIVE, SIX = "05_resnet50_scaling", "07_horovod_sharding"
 ONLY_WRITTEN = 'notebooks = ["05"] # mine\n[checks]\n# no check counts\n' + RUBRIC.partition("[comments]\n")[2]
 FORMS = {
     "as at first": RUBRIC,
@@ -221,7 +221,9 @@ def test_what_later_notebooks_ask_for_is_put_in_and_every_byte_stays(out, form):
     assert rubric.add(out, [FIVE, SIX]) == [] and rubric.load(out) == now
 
 
-@pytest.mark.parametrize("text", ["checks = {'05.6' = 2}\n", "answer = []\n[checks]\n", "checks.'05.6' = 2\n"])
+@pytest.mark.parametrize(
+    "text", ["checks = {'resnet50.11' = 2}\n", "answer = []\n[checks]\n", "checks.'resnet50.11' = 2\n"]
+)
 def test_a_rubric_that_takes_nothing_more_is_told_and_stays(out, text):
     files.write(out / "rubric.toml", text)
     with pytest.raises(UseError, match=f"so {SIX} would not count"):
@@ -238,7 +240,7 @@ def test_marks_that_cannot_be_read_are_not_written_over(out, text):
 
 
 def test_the_first_rubric_is_what_the_tasks_say(tmp_path):
-    rubric.add(tmp_path, ["05_resnet50_scaling", "05b_script_for_a_cluster"])
+    rubric.add(tmp_path, ["05_resnet50_scaling", "06_a_job_for_slurm"])
     rules = rubric.load(tmp_path)
     assert rules.checks["T6"] == 6 and [item.id for item in rules.answer[0].items][:2] == ["T5.1", "T5.2"]
     rubric.add(tmp_path / "all", check.counting(tmp_path / "all"))
@@ -247,14 +249,14 @@ def test_the_first_rubric_is_what_the_tasks_say(tmp_path):
 
 def test_an_optional_lesson_counts_only_where_it_is_named(tmp_path):
     optional = {lesson.notebook: lesson for lesson in tasks.lessons().values() if lesson.optional}
-    assert "12_where_a_step_goes" in optional
+    assert "26_where_a_step_goes" in optional
     ids = {item.id for lesson in optional.values() for item in lesson.task}
     rubric.add(tmp_path / "all", check.counting(tmp_path / "all"))
     every = rubric.load(tmp_path / "all")
     assert not ids & {*every.checks, *(each.id for each in every.answer)}
-    rubric.add(tmp_path / "named", ["05_resnet50_scaling", "12_where_a_step_goes"])
+    rubric.add(tmp_path / "named", ["05_resnet50_scaling", "26_where_a_step_goes"])
     named = rubric.load(tmp_path / "named")
-    assert named.checks["12.2"] == 2 and named.checks["T6"] == 6
+    assert named.checks["step.2"] == 2 and named.checks["T6"] == 6
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\t=1", "  =1", "\r=1", "=cmd|' /C calc'!A0"])
@@ -286,7 +288,7 @@ def test_an_honest_cause_stands_beside_every_kind_of_finding():
 
 
 def test_marks_by_command(out, capsys):
-    words = ["grade", "mark", "001", "T5.1", "0.25", "--comment", "T5.1a", "--out", str(out)]
+    words = ["mark", "001", "T5.1", "0.25", "--comment", "T5.1a", "--out", str(out)]
     assert main(words) == 0 and marks.load(out)["001"].items == {"T5.1": 0.25}
-    assert main(["grade", "mark", "009", "T5.1", "1", "--out", str(out)]) == 2
+    assert main(["mark", "009", "T5.1", "1", "--out", str(out)]) == 2
     assert "There is no submission 009" in capsys.readouterr().err

@@ -11,16 +11,18 @@ from pathlib import Path
 import pytest
 from made_class import script
 
-from labs.author import sources
-from labs.grading import magics, plain, reference
 from labs.sandbox.walls import WORK
+from teaching.author import sources
+from teaching.grading import magics, plain, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.usefixtures("needs_sandbox")
 NOTEBOOK = "01_basic_concepts"
 START = "from labs.checks import check\n"
-HONEST = START + 'check("01.6", "b")\ncheck("01.15", 27)'  # a wrong letter or a right one, and a right number
-BLANK = START + 'check("01.1", ...)\ncheck("01.18", ...)'
+HONEST = (
+    START + 'check("concepts.5", "b")\ncheck("concepts.14", 27)'
+)  # a wrong letter or a right one, and a right number
+BLANK = START + 'check("concepts.1", ...)\ncheck("concepts.16", ...)'
 
 BESIDE = "subprocess.Popen(['sh', '-c', 'sleep 600; true', 'MARK'], start_new_session=True)"
 
@@ -61,7 +63,7 @@ HOSTILE = {
     "sends what is no JSON": ("import os\nfor h in range(3, 20):\n  try: os.write(h, b'[' * 100000 + b'\\n')\n"
                               "  except OSError: pass", None),
     "sends results": ("import os\nfor h in range(3, 20):\n"
-                      "  try: os.write(h, b'{\"judged\": [\"right\", \"\"]}\\n{\"01.1\": \"right\"}\\n' * 9)\n"
+                      "  try: os.write(h, b'{\"judged\": [\"right\", \"\"]}\\n{\"concepts.1\": \"right\"}\\n' * 9)\n"
                       "  except OSError: pass", None),
     "hangs at import": (f"open('hangs.py', 'w').write('''import subprocess, time; {BESIDE}; time.sleep(600)''')\n"
                         "import sys\nsys.path.insert(0, '.')\nimport hangs",
@@ -104,7 +106,7 @@ def _command(pid):
 @pytest.mark.parametrize("what", ["replaces print", "replaces showtraceback", "sys.exit", "colours and HTML"])
 def test_what_is_right_beside_it_stays_right(what, run):
     found, _ = run(NOTEBOOK, HOSTILE[what][0], HONEST)
-    assert found["01.15"].state == "right" and found["01.1"].state == "open"
+    assert found["concepts.14"].state == "right" and found["concepts.1"].state == "open"
 
 
 def test_many_cells_that_fail_hide_nothing_of_what_happened(run):
@@ -129,10 +131,10 @@ ANSWERS = {
 
 @pytest.mark.parametrize("what", ANSWERS)
 def test_an_odd_answer_is_no_right_one(what, run):
-    checks = START + 'for id in ("01.6", "01.15"): check(id, A())\n'
-    found, told = run(NOTEBOOK, ANSWERS[what], checks, START + 'check("01.9", 44.5 / 12.5, 45.5 / 11.5)')
-    states = {id: each.state for id, each in found.items() if id in ("01.6", "01.15")}
-    assert "right" not in states.values() and (found["01.9"].state == "right" or told), (states, told)
+    checks = START + 'for id in ("concepts.5", "concepts.14"): check(id, A())\n'
+    found, told = run(NOTEBOOK, ANSWERS[what], checks, START + 'check("concepts.8", 44.5 / 12.5, 45.5 / 11.5)')
+    states = {id: each.state for id, each in found.items() if id in ("concepts.5", "concepts.14")}
+    assert "right" not in states.values() and (found["concepts.8"].state == "right" or told), (states, told)
 
 
 FUNCTIONS = {
@@ -152,16 +154,16 @@ FUNCTIONS = {
 @pytest.mark.parametrize("what", FUNCTIONS)
 def test_a_function_that_only_looks_right_is_wrong(what, run):
     code, hint = FUNCTIONS[what]
-    found, told = run(NOTEBOOK, code, START + 'check("01.1", f)', START + 'check("01.15", 27)')
-    assert found["01.1"].state != "right" and re.search(hint, found["01.1"].text), found["01.1"]
-    assert found["01.15"].state == "right" or told
+    found, told = run(NOTEBOOK, code, START + 'check("concepts.1", f)', START + 'check("concepts.14", 27)')
+    assert found["concepts.1"].state != "right" and re.search(hint, found["concepts.1"].text), found["concepts.1"]
+    assert found["concepts.14"].state == "right" or told
 
 
 def test_a_late_answer_is_not_taken_for_the_answer_to_another_question(run):
     code = "import gc\n(outside,) = [o for o in gc.get_objects() if type(o).__name__ == 'Outside']\n"
     code += "for n in range(9): outside.say({'to': 0, 'value': 2.0, 'after': []})"
-    found, told = run(NOTEBOOK, code, START + 'check("01.1", lambda months: 2 ** (12 / months))')
-    assert found["01.1"].state == "right", (found["01.1"], told)
+    found, told = run(NOTEBOOK, code, START + 'check("concepts.1", lambda months: 2 ** (12 / months))')
+    assert found["concepts.1"].state == "right", (found["concepts.1"], told)
 
 
 def test_lists_in_lists_that_end_in_a_figure_stop_nobody(run):
@@ -169,9 +171,9 @@ def test_lists_in_lists_that_end_in_a_figure_stop_nobody(run):
     code = "import gc\n(outside,) = [o for o in gc.get_objects() if type(o).__name__ == 'Outside']\n"
     code += f"figure = {figure!r}\nfor n in range(420, 500, 4):\n"
     code += "  text = '{\"list\": [' * n + figure + ']}' * n\n"
-    code += '  outside.said.write((\'{"check": "01.9", "answers": [\' + text + \']}\\n\').encode())\n'
-    found, told = run(NOTEBOOK, code, START + 'check("01.15", 27)')
-    assert found["01.15"].state == "right" and found["01.9"].state != "right", (found, told)
+    code += '  outside.said.write((\'{"check": "concepts.8", "answers": [\' + text + \']}\\n\').encode())\n'
+    found, told = run(NOTEBOOK, code, START + 'check("concepts.14", 27)')
+    assert found["concepts.14"].state == "right" and found["concepts.8"].state != "right", (found, told)
 
 
 def test_a_right_function_is_right_however_it_is_written(run):
@@ -179,14 +181,14 @@ def test_a_right_function_is_right_however_it_is_written(run):
         "def f(months):\n  return 2 ** (12 / months)",
         "import math\nf = lambda m: math.exp(math.log(2) * 12 / m)",
     ):
-        found, told = run(NOTEBOOK, code, START + 'check("01.1", f)')
-        assert found["01.1"].state == "right" and found["01.1"].how == "outside", told
+        found, told = run(NOTEBOOK, code, START + 'check("concepts.1", f)')
+        assert found["concepts.1"].state == "right" and found["concepts.1"].how == "outside", told
 
 
 def test_a_function_that_gets_one_array_four_times_is_not_said_to_change_it(run):
     code = "import numpy as np\ndef f(copies):\n  return max(np.max(np.abs(copy - copies[0])) for copy in copies)"
-    found, told = run("03_mirrored_strategy", code, 'from labs.checks import check\ncheck("03.6", f)')
-    assert (found["03.6"].state, found["03.6"].how) == ("right", "outside"), told
+    found, told = run("03_mirrored_strategy", code, 'from labs.checks import check\ncheck("mirrored.6", f)')
+    assert (found["mirrored.6"].state, found["mirrored.6"].how) == ("right", "outside"), told
 
 
 FORGED = (
@@ -195,7 +197,7 @@ FORGED = (
 import sys
 from labs.checks import judging
 judging.judge = lambda *answers: ("right", "")
-check("05.3", "scripts/ResNet50.py")
+check("resnet50.3", "scripts/ResNet50.py")
 """
 )
 
@@ -213,7 +215,7 @@ match found["__builtins__"]["__import__"]("labs.checks.judging"):
     case Any(checks=Any(judging=Any(__dict__=found))):
         found.update(judge=lambda *answers: ("right", ""))
 script = "scripts/ResNet50.py"
-ready = check("05.3", script)
+ready = check("resnet50.3", script)
 """
 
 
@@ -221,16 +223,16 @@ ready = check("05.3", script)
 def test_a_judge_that_was_patched_beside_the_answer_gives_no_point(how, run):
     given = {"notebooks/scripts/ResNet50.py": b"print('nothing')\n"}
     found, told = run("05_resnet50_scaling", how, **given)
-    assert not told and found["05.3"].state == "right"  # as it is said inside
-    assert found["05.3"].how == "person" and "a person must look" in found["05.3"].text
+    assert not told and found["resnet50.3"].state == "right"  # as it is said inside
+    assert found["resnet50.3"].how == "person" and "a person must look" in found["resnet50.3"].text
 
 
 def test_rows_that_a_notebook_makes_up_are_not_believed(run):
     rows = [
         {"source": f"w{n}.json", "kind": "measured", "workers": n, "failure": None, "truncated": False} for n in (1, 2)
     ]
-    found, _ = run("05_resnet50_scaling", START + f'check("05.8", "faster", {rows})')
-    assert found["05.8"].state != "right" or found["05.8"].how == "person"
+    found, _ = run("05_resnet50_scaling", START + f'check("resnet50.6", "faster", {rows})')
+    assert found["resnet50.6"].state != "right" or found["resnet50.6"].how == "person"
 
 
 SCRIPTS = {
@@ -269,9 +271,9 @@ AROUND = [
     "class A: pass",
     "%time getattr(jobs, 'x')",
     "%%capture\n%%time\nfrom labs import checks",
-    "check('05.13', mine)",
-    "check('05.13', [jobs.folder()])",
-    "check(*['05.13', 10])",
+    "check('slurm.1', mine)",
+    "check('slurm.1', [jobs.folder()])",
+    "check(*['slurm.1', 10])",
     "get_ipython().run_cell('1')",
     "[jobs := 1]",
     "[(jobs := 1) for _ in (0,)]",
@@ -312,9 +314,9 @@ PLAIN = [
     "%%writefile scripts/a.py\nfrom labs import checks",
     "%%bash\nrm -r runs",
     "from __future__ import barry_as_FLUFL\n1 <> getattr(jobs, 'x')",
-    "check('05.13', 10)",
-    "found = check('05.13', [-1.5, 'a'], without='horovod')",
-    "predict('05.1', 3)",
+    "check('slurm.1', 10)",
+    "found = check('slurm.1', [-1.5, 'a'], without='horovod')",
+    "predict('resnet50.1', 3)",
     "import math, numpy as np",
     "from statistics import mean",
     "def f(chunks):\n  found = {}\n  chunks[0][1] = found['a'] = 1\n  return found",
@@ -337,13 +339,15 @@ def test_what_reaches_around_the_judge_is_not_plain_and_what_computes_is(code):
     fresh = {"a": imports + "rows = jobs.folder()\nprint(rows)\nmine = ..."}
     cells = [{"cell_type": "code", "id": "a", "source": fresh["a"]}, {"cell_type": "code", "id": "b", "source": code}]
     student = plain.Plain(fresh, frozenset({"mine"}), json.dumps({"cells": cells}).encode())
-    assert (student.why_not("05.3") is None) == (code in PLAIN), student.why_not("05.3")
+    assert (student.why_not("resnet50.3") is None) == (code in PLAIN), student.why_not("resnet50.3")
 
 
 def test_a_check_that_is_judged_beside_its_answer_is_called_with_what_the_notebook_computes():
-    text = json.dumps({"cells": [{"cell_type": "code", "id": "b", "source": "check('05.3', 'x')"}]}).encode()
-    assert plain.Plain({}, frozenset(), text).why_not("05.3") and not plain.Plain({}, frozenset(), text).why_not("05.6")
-    assert plain.Plain({}, frozenset(), text, typed={"05.3"}).why_not("05.3") is None
+    text = json.dumps({"cells": [{"cell_type": "code", "id": "b", "source": "check('resnet50.3', 'x')"}]}).encode()
+    assert plain.Plain({}, frozenset(), text).why_not("resnet50.3") and not plain.Plain({}, frozenset(), text).why_not(
+        "resnet50.11"
+    )
+    assert plain.Plain({}, frozenset(), text, typed={"resnet50.3"}).why_not("resnet50.3") is None
 
 
 LEFT = {
@@ -378,7 +382,7 @@ def test_every_solution_is_plain(notebook):
 
 
 def test_a_million_cells_and_doubles_are_told():
-    cell = {"cell_type": "code", "source": "1", "id": "labs-01-1"}
+    cell = {"cell_type": "code", "source": "1", "id": "labs-concepts-1"}
     sources, told = plain.cells(json.dumps({"cells": [cell] * 1_000_000}).encode())
     assert len(sources) == 1 and len(told) == plain.FEW + 2 and "twice" in told[0] and "1000000 code cells" in told[-1]
     for broken in (b"", b"[", b'{"cells": 3}', b'{"cells": [1, {"cell_type": "code", "source": 3}]}', b"[" * 99999):

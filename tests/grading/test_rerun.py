@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from labs import files
-from labs.cli import main
 from labs.errors import UseError
-from labs.grading import handed, rerun
 from labs.report.archive import zipped
 from labs.results import record as records
+from teaching.cli import main
+from teaching.grading import handed, rerun
 
 RUNS = made_class.RUNS
 TINY = """
@@ -121,7 +121,7 @@ def test_a_loss_and_a_speedup_that_were_made_up_are_told(trained, tmp_path, caps
         epoch.metrics["loss"] *= 0.1
         epoch.seconds *= 0.001  # so much that no disturbed round explains it
     kept(tmp_path, work(runs, tiny(made_class.script())))
-    assert main(["grade", "rerun", "001", "T5", "--out", str(tmp_path)]) == 0
+    assert main(["rerun", "001", "T5", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert said.count("IT DOES NOT") == 2
     assert "\n1 of 18 epochs, time left about " in f"\n{said}" and "17 of 18 epochs" in said
@@ -168,7 +168,7 @@ def test_a_record_that_no_training_wrote_is_not_compared(needs_sandbox, tmp_path
         ]
     written = {str(record.configuration.workers): record.model_dump_json() for record in runs.values()}
     kept(tmp_path, work(runs, INVENTED.replace("RECORDS", repr(written)) + made_class.script()))
-    assert main(["grade", "rerun", "001", "T5", "--out", str(tmp_path)]) == 0
+    assert main(["rerun", "001", "T5", "--out", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("ResNet50.py is not plain: ") and not any("it does" in line for line in lines)
     assert lines[1] == "the record of ResNet50_w1 tells of 9 epochs, and it took 0 turns for them: " + DOUBTED
@@ -200,7 +200,7 @@ def test_a_script_that_only_computes_is_believed(tmp_path):
 
 def test_what_a_script_says_last_is_no_command_to_the_terminal(monkeypatch, capsys):
     monkeypatch.setattr(rerun, "rerun", lambda *_, **__: ["ResNet50_w1 left no record: \x1b]0;x\x07"])
-    assert main(["grade", "rerun", "001", "T5"]) == 0
+    assert main(["rerun", "001", "T5"]) == 0
     assert capsys.readouterr().out == "ResNet50_w1 left no record: \\x1b]0;x\\x07\n"
 
 

@@ -1,11 +1,11 @@
-"""The puzzles of notebook 13, judged from outside of the sandbox: the programs run inside, the engine does not."""
+"""The puzzles of notebook 31, judged from outside of the sandbox: the programs run inside, the engine does not."""
 
 import pytest
 
 BEGIN = """
 from labs.checks import check
-from labs.lessons.nb13 import game
-from labs.lessons.nb13.programs import *
+from lessons.write_the_schedule import game
+from lessons.write_the_schedule.programs import *
 """
 PROGRAM = """
 @program
@@ -19,13 +19,13 @@ def data_parallel(rank, K, L, M):
     for layer in range(L):
         update(layer)
 """
-CHECK = "\ncheck('13.1', data_parallel)\n"
-SHOW = "game.show('13.1', data_parallel)"
+CHECK = "\ncheck('schedule.1', data_parallel)\n"
+SHOW = "game.show('schedule.1', data_parallel)"
 SLOW = PROGRAM.replace(
     "all_reduce(*[gradient(layer) for layer in range(L)])", "[all_reduce(gradient(n)) for n in range(L)]"
 )
 CHANGED = """
-from labs.lessons.nb13 import puzzles
+from lessons.write_the_schedule import puzzles
 from labs.simulate import schedule
 puzzles.BAR = game.bars = puzzles.bars = lambda *_: {}
 schedule.play = game.play = lambda case, programs: schedule.Played(case, changes=[[]] * case.ranks, sent=[0.0])
@@ -55,7 +55,7 @@ LOOKS = PROGRAM.replace(
     ids=["right", "slow", "changed engine", "looks for the case", "typed", "endless", "blank"],
 )
 def test_a_program_is_played_outside(run, cells, state, text):
-    found, told = run("13_write_the_schedule", BEGIN, *cells)
-    result = found["13.1"]
+    found, told = run("31_write_the_schedule", BEGIN, *cells)
+    result = found["schedule.1"]
     assert (result.state, result.how) == (state, "outside") and text in result.text, (result, told)
     assert not told

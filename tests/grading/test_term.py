@@ -10,13 +10,13 @@ from tree import ROOT
 
 from labs import files
 from labs.checks import tasks
-from labs.cli import main
-from labs.grading import check, desk, guessing, judge, likeness, marks, points, rubric
-from labs.grading.judge import CheckResult
 from labs.report import document
 from labs.report.archive import zipped
+from teaching.cli import main
+from teaching.grading import check, desk, guessing, judge, likeness, marks, points, rubric
+from teaching.grading.judge import CheckResult
 
-FIVE = "05_resnet50_scaling"
+FIVE, SIX = "05_resnet50_scaling", "06_a_job_for_slurm"
 WORDS = "ring server gradient slower core batch memory epoch worker sends twice bandwidth noise half more less".split()
 
 
@@ -42,7 +42,7 @@ def grade(tmp_path, monkeypatch, capsys):
     (tmp_path / "in").mkdir()
 
     def grade(*words):
-        assert main(["grade", *map(str, words), "--out", str(tmp_path / "grades")]) == 0
+        assert main([*map(str, words), "--out", str(tmp_path / "grades")]) == 0
         return capsys.readouterr().out
 
     return grade
@@ -66,12 +66,10 @@ def lines_of(tmp_path, number):
 
 @pytest.fixture
 def judged(monkeypatch):
-    """judged(05.6=state, ...): from now on the kit judges so, as another kit would."""
+    """judged(resnet50.11=state, ...): from now on the kit judges so, as another kit would."""
 
     def judged(**states):
-        found = {
-            id[1:].replace("_", "."): CheckResult(state, "outside", f"it is {state}.") for id, state in states.items()
-        }
+        found = {id.replace("_", "."): CheckResult(state, "outside", f"it is {state}.") for id, state in states.items()}
         monkeypatch.setattr(judge, "judged", lambda *_: (found, []))
         monkeypatch.setattr(check, "_kit", lambda root: str(states))
 
@@ -105,7 +103,7 @@ def test_a_class_is_graded_after_weeks_5_9_and_12_in_one_folder(tmp_path, grade,
     monkeypatch.setattr(judge, "judged", all_right)
     monkeypatch.setattr(document, "of_data", lambda _, data, beside=None: repr(data).encode())
     out, practical, lessons, marked, own = tmp_path / "grades", tasks.on_path("practical"), [], {}, ""
-    for last, handing_in in (("05b", ("Ada", "Ben")), ("08b", ("Ada",)), ("11", ("Ada",))):
+    for last, handing_in in (("06", ("Ada", "Ben")), ("10", ("Ada",)), ("11", ("Ada",))):
         new = [each for each in practical if each not in lessons and each.notebook.partition("_")[0] <= last]
         lessons += new
         for who in handing_in:
@@ -129,7 +127,7 @@ def test_a_class_is_graded_after_weeks_5_9_and_12_in_one_folder(tmp_path, grade,
         rules, totals = rubric.load(out), json.loads((out / "points.json").read_text())
         of_checks = {id: of for id, of in rules.checks.items() if of}
         assert {each.id for lesson in lessons for each in lesson.task if isinstance(each, tasks.Check)} == {
-            *rules.checks, "01.3"
+            *rules.checks, "concepts.2"
         }  # fmt: skip
         assert totals[number["Ada"]] == sum(of_checks.values()) + sum(5 for who, _ in marked if who == "Ada")
         table, overview = (out / "grades.csv").read_text(), (out / "overview.pdf").read_text()
@@ -140,31 +138,37 @@ def test_a_class_is_graded_after_weeks_5_9_and_12_in_one_folder(tmp_path, grade,
         text = (out / "rubric.toml").read_text()
         gone = [line for line in ndiff(own.splitlines(), text.splitlines()) if line.startswith("-")]
         assert [line.partition(" = ")[0] for line in gone] == (["- notebooks"] if own else [])
-        own = text.replace('"01.1" = 1\n', '"01.1" = 4  # the first one\n').replace('"01.3" = 2\n', "")
-        own = own.replace('"01.5" = 2\n', '"01.5" = 0\n')
+        own = text.replace('"concepts.1" = 1\n', '"concepts.1" = 4  # the first one\n').replace(
+            '"concepts.2" = 2\n', ""
+        )
+        own = own.replace('"concepts.4" = 2\n', '"concepts.4" = 0\n')
         files.write(out / "rubric.toml", own)
-    assert (rules.checks["01.1"], rules.checks["01.5"]) == (4, 0)
+    assert (rules.checks["concepts.1"], rules.checks["concepts.4"]) == (4, 0)
     assert totals[number["Ben"]] == sum(at.points for at in lines_of(tmp_path, number["Ben"]).values()) > 50
 
 
 def test_a_check_that_was_mended_gives_points_and_takes_none_without_a_person(tmp_path, grade, judged):
     hand_in(tmp_path, "one")
     grade("collect", tmp_path / "in")
-    judged(_05_5="right", _05_6="wrong", _05_7="right")
+    judged(resnet50_5="right", resnet50_11="wrong", resnet50_12="right")
     grade("check", "--notebooks", FIVE), grade("out")
     before = json.loads((tmp_path / "grades/points.json").read_text())["001"]
-    judged(_05_5="right", _05_6="right", _05_7="wrong")
+    judged(resnet50_5="right", resnet50_11="right", resnet50_12="wrong")
     said = grade("check", "--notebooks", FIVE)
-    assert "right now, and not before: 05.6; not right any more, and kept until you decide: 05.7" in said
+    assert "right now, and not before: resnet50.11; not right any more, and kept until you decide: resnet50.12" in said
     said = grade("out")
     assert f"001: {before:g} -> {before + 1:g} points" in said
-    assert "001: 05.7 was right, and this kit says: it is wrong." in said and "labs grade mark 001 05.7 0" in said
-    assert (lines_of(tmp_path, "001")["05.7"].points, lines_of(tmp_path, "001")["05.7"].open) == (1, True)
-    judged(_05_5="right", _05_6="right", _05_7="wrong", _05_8="wrong")  # a third kit: it stays kept, and is told once
-    assert "05.7" not in grade("check", "--notebooks", FIVE)
-    grade("mark", "001", "05.7", 0)
+    assert (
+        "001: resnet50.12 was right, and this kit says: it is wrong." in said and "teach mark 001 resnet50.12 0" in said
+    )
+    assert (lines_of(tmp_path, "001")["resnet50.12"].points, lines_of(tmp_path, "001")["resnet50.12"].open) == (1, True)
+    judged(
+        resnet50_5="right", resnet50_11="right", resnet50_12="wrong", resnet50_6="wrong"
+    )  # a third kit: it stays kept, and is told once
+    assert "resnet50.12" not in grade("check", "--notebooks", FIVE)
+    grade("mark", "001", "resnet50.12", 0)
     said = grade("out")
-    assert f"001: {before + 1:g} -> {before:g} points" in said and "05.7" not in said
+    assert f"001: {before + 1:g} -> {before:g} points" in said and "resnet50.12" not in said
     hand_in(tmp_path, "one", text="other work")
     grade("collect", tmp_path / "in"), grade("check", "--notebooks", FIVE)
     assert "fell" not in json.dumps(
@@ -174,13 +178,13 @@ def test_a_check_that_was_mended_gives_points_and_takes_none_without_a_person(tm
 
 def test_a_later_hand_in_keeps_the_marks_of_answers_that_are_the_same(tmp_path, grade):
     hand_in(tmp_path, "one", text="My speedup\nis 1.6.")
-    grade("collect", tmp_path / "in"), grade("check", "--no-run", "--notebooks", FIVE)
+    grade("collect", tmp_path / "in"), grade("check", "--no-run", "--notebooks", FIVE, SIX)
     grade("mark", "001", "T5.1", 1), grade("mark", "001", "T5.2", 0.5)
     hand_in(tmp_path, "one", "x = 1", text="My speedup is  1.6.")  # another notebook, the same answer
-    grade("collect", tmp_path / "in"), grade("check", "--no-run", "--notebooks", FIVE)
+    grade("collect", tmp_path / "in"), grade("check", "--no-run", "--notebooks", FIVE, SIX)
     assert [lines_of(tmp_path, "001")[f"T5.{n}"].points for n in (1, 2)] == [5, 2.5]
     hand_in(tmp_path, "one", text="My speedup is 1.9.")
-    grade("collect", tmp_path / "in"), grade("check", "--no-run", "--notebooks", FIVE)
+    grade("collect", tmp_path / "in"), grade("check", "--no-run", "--notebooks", FIVE, SIX)
     line = lines_of(tmp_path, "001")["T5.2"]
     assert (line.points, line.open) == (2.5, True)  # kept until somebody has looked
     assert line.why == "marked with 0.5, and the answer was changed since: look at it again"
@@ -200,21 +204,25 @@ def found(tmp_path, grade):
 
 REPORT, PDF = ("report", "report.json"), ("report", "report.pdf")  # which these do not hand in
 TRIES = {
-    "in a loop": ('for letter in "abcd":\n    check("05.11", letter)',),
-    "read": ("!cat ../labs/lessons/nb05/tasks.toml",),
-    "imported": ("from labs.checks import judging\njudging.judge_of('05.11')",),
-    "one by one": tuple(f'check("{id}", "{letter}")' for id in ("05.11", "01.10", "01.3") for letter in "abc"),
+    "in a loop": ('for letter in "abcd":\n    check("resnet50.9", letter)',),
+    "read": ("!cat ../lessons/resnet50_scaling/tasks.toml",),
+    "imported": ("from labs.checks import judging\njudging.judge_of('resnet50.9')",),
+    "one by one": tuple(
+        f'check("{id}", "{letter}")' for id in ("resnet50.9", "concepts.9", "concepts.2") for letter in "abc"
+    ),
 }
 
 
 def test_who_tries_the_checks_out_or_has_the_solutions_words_is_named(tmp_path, grade):
     for name, code in TRIES.items():
         hand_in(tmp_path, name, *code, text=answer(name))
-    hand_in(tmp_path, "magics", "%matplotlib inline", 'check("05.11", "c")\ncheck("05.11", "a")', text=answer("m"))
+    hand_in(
+        tmp_path, "magics", "%matplotlib inline", 'check("resnet50.9", "c")\ncheck("resnet50.9", "a")', text=answer("m")
+    )
     for name in ("w", "x", "y", "z", "q"):
         hand_in(tmp_path, f"group {name}", f"x = '{name}'", text=answer("theirs"))
     own = likeness._of_answers(str(ROOT))[1]["T5"]
-    source = (ROOT / "solutions/05b_script_for_a_cluster.py").read_text().partition('"id": "T5"')[2]
+    source = (ROOT / "solutions/06_a_job_for_slurm.py").read_text().partition('"id": "T5"')[2]
     text = " ".join(line.lstrip("# ") for line in source.split("\n")[1:] if line.startswith("#") and "###" not in line)
     hand_in(tmp_path, "solution", text=text)
     files.write(tmp_path / "in/blank one.zip", zipped({f"notebooks/{FIVE}.ipynb": b'{"cells": []}'}))
@@ -230,7 +238,7 @@ def test_who_tries_the_checks_out_or_has_the_solutions_words_is_named(tmp_path, 
 
 
 def test_the_courses_own_code_tries_nothing_out():
-    from labs.author import regions
+    from teaching.author import regions
 
     for path in ROOT.glob("solutions/**/*.py"):
         for form in (regions.strip_markers, regions.blank):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from labs.jobs import launch
-from labs.lessons import connected
-from labs.lessons.nb10 import by_hand
+from lessons import connected
+from lessons.faster_steps import by_hand
 
 ROOT = Path(__file__).parents[2]
 LAUNCHES = [(2, "mpiexec"), (4, "horovodrun")]
@@ -61,7 +61,7 @@ def test_collectives_give_each_rank_what_their_docstrings_say(found):
 
 
 def test_the_world_of_the_checks_gives_what_horovod_gives(found):
-    """labs.lessons.connected stands in for Horovod: the same values on every rank."""
+    """lessons.connected stands in for Horovod: the same values on every rank."""
     size = len(found)
     world = connected.World(size)
 

@@ -13,8 +13,8 @@ import pytest
 from waiting import alive, begun, until
 
 from labs import blanks, jobs
-from labs.author import regions
 from labs.jobs import local
+from teaching.author import regions
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from labs import recorded
-from labs.lessons.nb01 import laws
-from labs.lessons.nb02 import sgd, stragglers
 from labs.results import log, metrics
 from labs.simulate import reduce
+from lessons.averages import sgd, stragglers
+from lessons.basic_concepts import laws
 
 
 def test_only_other_devices_give_a_factor_above_the_growth_in_number():

@@ -1,4 +1,4 @@
-"""The keyed answers of notebooks 10b, 12 and 14 are true: each test computes what its name states."""
+"""The keyed answers of notebooks 25, 26 and 27 are true: each test computes what its name states."""
 
 import json
 import os
@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from labs import recorded
-from labs.lessons import timeline
-from labs.lessons.nb12 import pictures
+from lessons import timeline
+from lessons.where_a_step_goes import pictures
 
 # Keras on JAX: the gradient of a confident mistake on one device, then what a batch normalisation takes on two.
 ON_JAX = """
@@ -43,11 +43,11 @@ def on_jax(needs_jax):
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision_stores_weights_and_optimizer_in_float32_and_activations_in_2_bytes(policy):
-    """10.11."""
+    """memory.2."""
     import keras
     import tensorflow as tf
 
-    from labs.lessons.nb10 import precision
+    from lessons.faster_steps import precision
 
     before = keras.config.dtype_policy()
     try:
@@ -63,7 +63,7 @@ def test_mixed_precision_stores_weights_and_optimizer_in_float32_and_activations
 
 
 def test_an_exchange_of_equal_length_comes_from_bytes_or_from_messages_and_most_of_it_is_hidden():
-    """12.4: what the exchange adds to a step, of two links."""
+    """step.4: what the exchange adds to a step, of two links."""
 
     def added(bandwidth, latency):
         return pictures.messages(4, bandwidth, latency)[-1][2] - pictures.STEP["backward"]
@@ -82,7 +82,7 @@ def test_an_exchange_of_equal_length_comes_from_bytes_or_from_messages_and_most_
 
 
 def test_without_fusion_the_latency_of_its_messages_puts_resnet152v2_behind():
-    """12.7: from 32 workers on."""
+    """step.7: from 32 workers on."""
 
     def ahead(**settings):
         small, large = (pictures.efficiencies(name, batch=64, bandwidth=25, **settings) for name in pictures.NAMES)
@@ -103,7 +103,7 @@ def test_without_fusion_the_latency_of_its_messages_puts_resnet152v2_behind():
 
 @pytest.mark.slow
 def test_after_a_softmax_keras_gives_a_confident_mistake_a_gradient_on_tensorflow_and_none_on_jax(on_jax):
-    """14.3: on a single device."""
+    """engines.3: on a single device."""
     import keras
     import tensorflow as tf
 
@@ -121,5 +121,5 @@ def test_after_a_softmax_keras_gives_a_confident_mistake_a_gradient_on_tensorflo
 
 @pytest.mark.slow
 def test_on_two_devices_of_jax_a_batch_normalisation_takes_the_whole_batch(on_jax):
-    """14.4: 32 zeros on one device and 32 twos on the other have a mean of 1 and a variance of 1."""
+    """engines.4: 32 zeros on one device and 32 twos on the other have a mean of 1 and a variance of 1."""
     assert on_jax["devices"] == 2 and on_jax["taken"] == pytest.approx([1.0, 1.0])

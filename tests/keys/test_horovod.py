@@ -1,4 +1,4 @@
-"""The answers that notebooks 06 to 07c key are true."""
+"""The answers that notebooks 07 to 21 key are true."""
 
 import json
 import os
@@ -11,18 +11,18 @@ import pytest
 from tree import ROOT
 from waiting import until
 
-from labs.author import regions
 from labs.data import shares
 from labs.jobs import launch, standing
-from labs.lessons import training_scripts
-from labs.lessons.nb07c import following
 from labs.results import standstill
+from lessons import training_scripts
+from lessons.standing_still import following
+from teaching.author import regions
 
 SCRIPTS = ROOT / "solutions/scripts"
 
 
 def test_shard_of_a_sorted_source_gives_batches_of_nearly_one_class_alike_on_all_workers():
-    """06.6"""
+    """sharding.4"""
     import tensorflow as tf
 
     labels = np.repeat(np.arange(10), 48)
@@ -34,7 +34,7 @@ def test_shard_of_a_sorted_source_gives_batches_of_nearly_one_class_alike_on_all
 
 
 def test_orders_of_their_own_overlap_in_every_epoch():
-    """06.10"""
+    """sharding.18"""
     import tensorflow as tf
 
     orders = [tf.data.Dataset.range(1000).shuffle(1000, seed=10 + rank).shard(2, rank) for rank in range(2)]
@@ -48,7 +48,7 @@ def test_orders_of_their_own_overlap_in_every_epoch():
 
 @pytest.mark.slow
 def test_each_rank_of_the_colleagues_script_goes_through_all_images():
-    """06.20"""
+    """sharding.12"""
     plays = training_scripts.ranks(SCRIPTS / "colleague.py", [(1, 1), (2, 2)])
     (alone,), two = [[facts["fits"][0] for facts in by_rank] for by_rank in plays]
     everything = list(range(training_scripts.IMAGES_OF_RANKS))
@@ -69,7 +69,7 @@ def found(tmp_path_factory, needs_horovod):
 
 
 def test_weights_stay_identical_by_the_broadcast_and_the_averaged_gradients(found):
-    """07.12"""
+    """horovod.12"""
     for each in found:
         assert each["both"] == [0, 0]
         before, after = each["no broadcast"]
@@ -79,7 +79,7 @@ def test_weights_stay_identical_by_the_broadcast_and_the_averaged_gradients(foun
 
 
 def test_ranks_that_divide_the_batch_train_as_one_rank_does(found):
-    """07.18"""
+    """horovod.15"""
     for each in found:
         assert each["option 2"] == pytest.approx(each["1 rank"], abs=1e-5)
         for other in ("option 1", "option 1, as many updates"):  # not a, b
@@ -88,7 +88,7 @@ def test_ranks_that_divide_the_batch_train_as_one_rank_does(found):
 
 @pytest.fixture
 def started(tmp_path, monkeypatch, needs_horovod):
-    """started(name, *changes) -> a job of notebook 07c, as students get it; ended after the test."""
+    """started(name, *changes) -> a job of notebook 21, as students get it; ended after the test."""
     monkeypatch.setenv("LABS_RUNS", str(tmp_path / "runs"))
     monkeypatch.setattr(standing, "PAUSE", 0.05)
     made = []
@@ -116,7 +116,7 @@ def said(job):
 
 
 def test_a_job_that_hangs_prints_nothing_and_does_not_end(started):
-    """07.30"""
+    """standing.1"""
     job = started("reports_loss")
     assert until(lambda: "They wait in different calls" in said(job)), job.err.read_text()
     assert following.letter(job) == "h" and job.state == "running"
@@ -124,7 +124,7 @@ def test_a_job_that_hangs_prints_nothing_and_does_not_end(started):
 
 
 def test_a_rank_that_computes_for_long_arrives(started):
-    """07.42"""
+    """standing.10"""
     job = started("tries_many", ("STEPS, RATE, TRIES = 400, 0.3, 20", "STEPS, RATE, TRIES = 6, 0.9, 10"))
     late = r"Rank 0 waits in allreduce, .* Not there: rank 1\. Rank 1 computes"  # neither c nor d
     assert until(lambda: re.search(late, said(job))), job.err.read_text()

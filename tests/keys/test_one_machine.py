@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from labs import models, recorded
-from labs.lessons.nb02 import sgd
 from labs.results import steps
 from labs.results.run import load_record
+from lessons.averages import sgd
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,4 +1,4 @@
-"""The keyed answers of notebooks 08 to 09b are true: each test computes what its name states."""
+"""The keyed answers of notebooks 09 to 23 are true: each test computes what its name states."""
 
 import re
 
@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from tree import ROOT
 
-from labs.lessons.nb08.experiments import LARGE, LARGEST, SMALL
-from labs.lessons.nb09 import trials
 from labs.models import counts
 from labs.results import intervals
+from lessons.resnet152_scaling.experiments import LARGE, LARGEST, SMALL
+from lessons.when_workers_do_not_help import trials
 
 
 def test_the_larger_network_exchanges_more_per_multiply_add_only_at_its_own_largest_batch():
-    """08.5: bytes and tensors. At equal batches, both grow by less than the multiply-adds."""
+    """resnet152.5: bytes and tensors. At equal batches, both grow by less than the multiply-adds."""
     facts = {name: counts.of(name, image_size=32, classes=10) for name in (SMALL, LARGE)}
     for exchanged in ("gradient_bytes", "tensors"):
         each = {name: getattr(of, exchanged) / of.multiply_adds for name, of in facts.items()}
@@ -23,7 +23,7 @@ def test_the_larger_network_exchanges_more_per_multiply_add_only_at_its_own_larg
 
 @pytest.mark.parametrize("epochs", [1, 300])
 def test_an_epoch_that_keras_calls_12_s_took_11_5_to_12_5_s_however_many_do(monkeypatch, epochs):
-    """08.19."""
+    """networks.7."""
     from keras.src.utils import progbar
 
     def shown(seconds):
@@ -38,8 +38,8 @@ def test_an_epoch_that_keras_calls_12_s_took_11_5_to_12_5_s_however_many_do(monk
 
 
 def test_a_second_rank_saves_the_smallest_network_less_than_the_exchange_adds():
-    """09.4: by the parts of a step on 2 ranks that the executed notebook measured. The largest network saves more."""
-    text = (ROOT / "solutions/09_why_scaling_fails.ipynb").read_text()
+    """workers.4: by the parts of a step on 2 ranks that the notebook measured. The largest network saves more."""
+    text = (ROOT / "solutions/22_when_workers_do_not_help.ipynb").read_text()
 
     def parts(filters):
         names = "start of operations", "computing", "sharing the machine", "exchange and waiting"
@@ -53,7 +53,7 @@ def test_a_second_rank_saves_the_smallest_network_less_than_the_exchange_adds():
 
 
 def test_between_exchanges_a_worker_with_a_sorted_shard_learns_only_its_own_digits():
-    """09.9: with as many images and steps."""
+    """workers.9: with as many images and steps."""
     shuffled, ordered = (trials.shards(8, order) for order in ("shuffled", "sorted"))
     assert sorted(map(len, shuffled)) == sorted(map(len, ordered))
 
@@ -65,7 +65,7 @@ def test_between_exchanges_a_worker_with_a_sorted_shard_learns_only_its_own_digi
 
 
 def test_with_equal_steps_and_tuned_rates_batch_512_is_as_accurate_as_batch_8():
-    """09.12: 1600 steps, at the rates that notebook 09b finds, on the same test images."""
+    """batches.3: 1600 steps, at the rates that notebook 23 finds, on the same test images."""
     small_batch, large_batch = (
         np.array([trials.train(batch, rate, steps=1600, seed=seed)["test"] for seed in range(4)])
         for batch, rate in ((8, 0.1), (512, 1.6))
@@ -77,7 +77,7 @@ def test_with_equal_steps_and_tuned_rates_batch_512_is_as_accurate_as_batch_8():
 
 
 def test_the_noise_scale_grows_during_training_and_with_it_the_batch_that_saves_steps():
-    """09.18."""
+    """batches.14."""
     found = trials.squares(workers=8, batch=16, rate=0.4, steps=200)
     noise = []
     for part in (slice(0, 50), slice(150, 200)):

@@ -1,6 +1,6 @@
 """Every lesson: right answers are accepted, plausible wrong ones get a hint of their own, and its items fit together.
 
-The answers of lesson NN stand in nbNN.py, beside this file: ANSWERS, a row for each check that a function judges.
+The answers of a lesson stand in answers/NAME.py: ANSWERS, a row for each check that a function judges.
 right and wrong hold tuples of what the check is given, or functions of a folder that give such a tuple, or texts for
 the module's own `judge`. `secret` is what a hint must not say; `same` names pairs of wrong answers that may share one,
 and `raises` those that raise, or are no value at all.
@@ -22,10 +22,10 @@ from pathlib import Path
 import pytest
 
 from labs import blanks, checks
-from labs.author import regions
 from labs.checks import judging, scripts, tasks
-from labs.grading import judge as grader
-from labs.lessons import connected
+from lessons import connected
+from teaching.author import regions
+from teaching.grading import judge as grader
 
 ROOT = Path(__file__).parents[2]
 NAMES = list(tasks.lessons())
@@ -40,7 +40,7 @@ def rows(name):
         item.id: {"right": [(item.right,)], "wrong": [(wrong,) for wrong in item.wrong], "secret": None}
         for item in choices
     }
-    return of_choices | importlib.import_module(name).ANSWERS
+    return of_choices | importlib.import_module(f"answers.{name}").ANSWERS
 
 
 @pytest.fixture
@@ -52,21 +52,21 @@ def judge(tmp_path, monkeypatch, recorded_facts):
 
     def judge(name, id, answer):
         if isinstance(answer, str):
-            return importlib.import_module(name).judge(id, answer)
+            return importlib.import_module(f"answers.{name}").judge(id, answer)
         return checks.judge(id, *(answer(tmp_path) if callable(answer) else answer))
 
     return judge
 
 
 def test_every_lesson_has_answers():
-    there = {path.stem for path in Path(__file__).parent.glob("nb*.py")}
-    assert NAMES and set(NAMES) == there, f"tests/lessons/ lacks or has too many: {sorted(set(NAMES) ^ there)}"
+    there = {path.stem for path in Path(__file__).parent.glob("answers/*.py")}
+    assert NAMES and set(NAMES) == there, f"tests/lessons/answers/ lacks or has too many: {sorted(set(NAMES) ^ there)}"
 
 
 @each_lesson
 def test_every_lesson_is_in_the_table_of_the_readme(name):
     lesson = tasks.lessons()[name]
-    handed_in = ", ".join(item.id for item in lesson.task if item.id[0].isalpha())
+    handed_in = ", ".join(item.id for item in lesson.task if item.handed_in)
     letters = " ".join(path[0].upper() for path in lesson.paths)
     source = (ROOT / "solutions" / f"{lesson.notebook}.py").read_text()
     computing = re.search(r"including (?:less than )?(\d+) minutes? of computing", source)[1]
@@ -86,7 +86,7 @@ def test_readme_and_teaching_say_which_notebooks_a_path_has_and_how_long_it_take
         new = ", ".join(number for number in numbers if number not in before)
         assert f"| {name} | {'these, and ' if before else ''}{new} |" in teaching
         before = numbers
-    plan = re.findall(r'\| (\d\d\w?), .* section "(.+?)" \| check ([\d.]+) is right', teaching)
+    plan = re.findall(r'\| (\d\d\w?), .* section "(.+?)" \| check (\w+\.\d+) is right', teaching)
     assert len(plan) == 2
     for number, heading, id in plan:
         (source,) = (ROOT / "solutions").glob(f"{number}_*.py")
@@ -103,7 +103,7 @@ def test_title_and_minutes_are_those_at_the_top_of_the_notebook(name):
 
 @each_lesson
 def test_every_check_has_a_judge_and_two_wrong_answers_or_more(name):
-    importlib.import_module(f"labs.lessons.{name}.questions")
+    importlib.import_module(f"lessons.{name}.questions")
     judged = [item.id for item in tasks.lessons()[name].task if item.kind == "check"]
     assert [id for id in judged if id not in judging.JUDGES or id not in rows(name)] == []
     checked = [item.id for item in tasks.lessons()[name].task if isinstance(item, tasks.Check)]
@@ -129,7 +129,7 @@ def test_every_choice_names_what_shows_that_its_answer_is_right(name):
 
 def test_every_judge_has_its_check():
     for name in NAMES:
-        importlib.import_module(f"labs.lessons.{name}.questions")
+        importlib.import_module(f"lessons.{name}.questions")
     assert {tasks.task(id).kind for id in judging.JUDGES} == {"check"}
 
 
@@ -159,7 +159,7 @@ def shared(module):
 
 
 def test_no_hint_is_returned_by_a_judge_or_by_a_function_that_judges_share(tmp_path, monkeypatch):
-    modules = [importlib.import_module(f"labs.lessons.{name}.questions") for name in NAMES]
+    modules = [importlib.import_module(f"lessons.{name}.questions") for name in NAMES]
     found = [shared(module) for module in [*modules, scripts, connected]]
     assert sum(map(len, found)) > 40
     assert [id for id, judge in judging.JUDGES.items() if returns_value(judge)] == []
@@ -236,11 +236,14 @@ def test_items_are_those_of_the_notebook_in_its_order(name):
     marks = [json.loads(mark) for mark in re.findall(r"^# %%.* labs=(\{.*\})$", source, re.MULTILINE)]
     assert [mark["id"] for mark in marks] == [item.id for item in lesson.task], "cells marked labs={...}, items"
     kinds = {item.id: item.kind for item in lesson.task}
+    numbered = [id for id in kinds if "." in id]
+    (word,) = {id.partition(".")[0] for id in numbered}
+    assert numbered == [f"{word}.{number}" for number in range(1, len(numbered) + 1)], "ids rise within a notebook"
     assert {mark["id"] for mark in marks if mark.get("kind") == "answer"} == {
         id for id, kind in kinds.items() if kind == "answer"
     }
     for id, kind in kinds.items():
-        assert re.fullmatch(r"[A-Z]\d+|\d\d[a-z]?\.\d+", id)
+        assert re.fullmatch(r"[A-Z]\d+|[a-z][a-z0-9]*\.\d+", id)
         call = {"prediction": f'predict("{id}"', "answer": f"### {id}: your answer"}.get(kind, f'check("{id}"')
         assert source.count(call) == 1, call
         if kind == "prediction":
@@ -250,45 +253,47 @@ def test_items_are_those_of_the_notebook_in_its_order(name):
 
 @pytest.mark.parametrize("sentence", ["faster", "slower", "can't tell"])
 def test_a_speedup_above_the_workers_is_never_right_but_to_be_measured_again(sentence, tmp_path, monkeypatch):
-    nb05 = importlib.import_module("nb05")
-    rows = nb05.changed(nb05.ROWS, 1, speedup=2.2, speedup_interval=[1.8, 2.7])
+    resnet50_scaling = importlib.import_module("answers.resnet50_scaling")
+    rows = resnet50_scaling.changed(resnet50_scaling.ROWS, 1, speedup=2.2, speedup_interval=[1.8, 2.7])
     assert rows[1]["workers"] == 2
-    state, text = checks.judge("05.8", sentence, rows)
+    state, text = checks.judge("resnet50.6", sentence, rows)
     assert state == "open" and text.startswith("too noisy: measure again. 2 workers would be 2.2 times as fast")
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     monkeypatch.setenv("LABS_STRICT", "1")  # noise is nobody's wrong answer
-    assert not checks.check("05.8", sentence, rows) and not checks.answered("05.8")
+    assert not checks.check("resnet50.6", sentence, rows) and not checks.answered("resnet50.6")
     assert grader._of_judge(state, "inside", text).how == "person"  # not as if nothing had been done
     twice = [row | {"model": name} for name in ("ResNet50V2", "ResNet152V2") for row in rows]
-    assert checks.judge("08.11", twice)[1].startswith("too noisy: measure again. 2 workers would be 2.2 times")
+    assert checks.judge("resnet152.9", twice)[1].startswith("too noisy: measure again. 2 workers would be 2.2 times")
     rows[1]["speedup"] = 2.0
     with pytest.raises(judging.NotRight):
-        checks.check("05.8", "slower", rows)
+        checks.check("resnet50.6", "slower", rows)
 
 
 def test_a_question_about_own_runs_is_open_where_there_are_only_recorded_ones():
-    nb05 = importlib.import_module("nb05")
-    rows = [row | {"kind": "recorded"} for row in nb05.ROWS]
-    assert checks.judge("05.8", "faster", rows) == (
+    resnet50_scaling = importlib.import_module("answers.resnet50_scaling")
+    rows = [row | {"kind": "recorded"} for row in resnet50_scaling.ROWS]
+    assert checks.judge("resnet50.6", "faster", rows) == (
         "open",
-        "not done yet. Finish 05.3, then run the training: this question is about your own runs.",
+        "not done yet. Finish resnet50.3, then run the training: this question is about your own runs.",
     )
 
 
 def test_twice_as_fast_with_half_of_the_interval_below_is_too_noisy():
-    nb10 = importlib.import_module("nb10")
-    state, text = checks.judge("10.20", *nb10.steps(nb10.FED, nb10.LARGE), {"change 2": (2.5, (1.6, 3.9))})
+    faster_steps = importlib.import_module("answers.faster_steps")
+    state, text = checks.judge(
+        "faster.7", *faster_steps.steps(faster_steps.FED, faster_steps.LARGE), {"change 2": (2.5, (1.6, 3.9))}
+    )
     assert state == "open" and text.startswith("too noisy: measure again. 'change 2' is 2.5 times as fast")
 
 
 def test_script_with_blanks_is_open_and_names_the_line(tmp_path):
     path = tmp_path / "ResNet50.py"
     path.write_text(regions.blank((ROOT / "solutions/scripts/ResNet50.py").read_text()))
-    state, text = checks.judge("05.3", path)
+    state, text = checks.judge("resnet50.3", path)
     assert state == "open" and f"Line {blanks.blanks(path)[0][0]} of ResNet50.py is still blank" in text
 
 
-@pytest.mark.parametrize(("id", "name"), [("07.24", "begin_equal"), ("07.25", "distributed")])
+@pytest.mark.parametrize(("id", "name"), [("horovod.18", "begin_equal"), ("horovod.19", "distributed")])
 def test_blank_function_is_open_and_names_its_own_line(tmp_path, id, name):
     path = tmp_path / "own_optimizer.py"
     path.write_text(regions.blank((ROOT / "solutions/scripts/own_optimizer.py").read_text()))
@@ -305,7 +310,7 @@ def test_function_that_gives_a_name_a_blank_is_open():
         slope = ...
         return slope, steps[-1]
 
-    state, text = checks.judge("09.14", fit)
+    state, text = checks.judge("batches.5", fit)
     assert state == "open" and text.startswith("not done yet.")
 
 
@@ -313,7 +318,7 @@ def test_exception_in_a_students_function_is_shown_with_its_line():
     def usual_step(epochs):
         return [sum(epochs[1])][1]
 
-    state, text = checks.judge("05.6", usual_step)
+    state, text = checks.judge("resnet50.11", usual_step)
     line = inspect.getsourcelines(usual_step)[1] + 1
     assert (state, text) == (
         "wrong",
@@ -326,9 +331,10 @@ def test_a_check_imports_its_own_lesson_and_the_progress_none(tmp_path):
 import sys
 from labs import checks
 checks.progress()
-before = [name for name in sys.modules if name.startswith("labs.lessons")]
-assert checks.judge("05.5", lambda one, p: [a / b for a, b in zip(one, p)])[0] == "right"
-print(before, sorted(name for name in sys.modules if name.startswith("labs.lessons.nb")))
+before = [name for name in sys.modules if name.startswith("lessons.")]
+assert checks.judge("resnet50.5", lambda one, p: [a / b for a, b in zip(one, p)])[0] == "right"
+folders = [f"lessons.{name}" for name in checks.tasks.lessons()]
+print(before, sorted(name for name in sys.modules if name.startswith(tuple(folders))))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
-    assert done.stdout.strip() == "[] ['labs.lessons.nb05', 'labs.lessons.nb05.questions']", done.stderr
+    assert done.stdout.strip() == "[] ['lessons.resnet50_scaling', 'lessons.resnet50_scaling.questions']", done.stderr

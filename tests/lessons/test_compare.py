@@ -5,7 +5,7 @@ import json
 import pytest
 from legends import hidden
 
-from labs.lessons import compare
+from lessons import compare
 
 OLD = '''"""What it does."""
 import os

@@ -1,4 +1,4 @@
-"""labs.lessons.connected: ranks that are played in one process meet as they would with Horovod, and never hang."""
+"""lessons.connected: ranks that are played in one process meet as they would with Horovod, and never hang."""
 
 import re
 import sys
@@ -9,7 +9,7 @@ import pytest
 
 import labs
 from labs.checks import stand_in, student_code
-from labs.lessons import connected
+from lessons import connected
 
 
 def refused(size, program):

@@ -1,4 +1,4 @@
-"""The experiments of notebooks 06 and 07 with real processes: what goes wrong there goes wrong as the notebooks say."""
+"""The experiments of notebooks 07 and 08 with real processes: what goes wrong there goes wrong as the notebooks say."""
 
 import json
 from pathlib import Path
@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from labs import jobs
-from labs.lessons import timeline
+from lessons import timeline
 
 UNEQUAL = Path(__file__).parents[2] / "solutions/scripts/unequal.py"
-SMALL = ("-m", "labs.lessons.nb07.experiment", "--images", 64, "--epochs", 2)
+SMALL = ("-m", "lessons.horovod_training.experiment", "--images", 64, "--epochs", 2)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Notebook 10: its recorded runs, its pictures, and the small programs that it measures."""
+"""Notebook 24: its recorded runs, its pictures, and the small programs that it measures."""
 
 import json
 import os
@@ -13,12 +13,12 @@ import tensorflow as tf
 from legends import hidden
 
 from labs import recorded
-from labs.lessons.nb10 import by_hand, feeding, limited, pictures, recompute
-from labs.lessons.nb10 import watched as show_watched
-from labs.lessons.nb10b import pictures as pictures_10b
 from labs.results import intervals, record, watched
 from labs.results.run import Epoch, Run
 from labs.show.figure import png
+from lessons.faster_steps import by_hand, feeding, limited, pictures, recompute
+from lessons.faster_steps import watched as show_watched
+from lessons.memory_and_exchange import pictures as pictures_10b
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 def program(module, *arguments, folder, env=None):
     """The last line that a program of the lesson prints."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "LABS_RUNS": str(folder), **(env or {})}
-    command = [sys.executable, "-m", f"labs.lessons.nb10.{module}", *map(str, arguments)]
+    command = [sys.executable, "-m", f"lessons.faster_steps.{module}", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.splitlines()[-1]

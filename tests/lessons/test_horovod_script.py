@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from labs import blanks, checks
-from labs.author import regions
-from labs.lessons.nb07.script import lines_of
+from lessons.horovod_training.script import lines_of
+from teaching.author import regions
 
 SOLUTION = Path(__file__).parents[2] / "solutions/scripts/ResNet50_horovod.py"
-STEPS = {f"07.{number + 3}": number for number in range(1, 7)}
+STEPS = {f"horovod.{number + 3}": number for number in range(1, 7)}
 
 
 def student(folder, *filled):
@@ -50,7 +50,7 @@ def test_a_script_that_is_tried_out_leaves_nothing_where_it_stands_nor_here(tmp_
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "ResNet50_horovod.py"
     path.write_text(SOLUTION.read_text().replace("0.01 * hvd.size()", "open('trace', 'w') and 0.01"))
-    state, hint = checks.judge("07.7", path)
+    state, hint = checks.judge("horovod.7", path)
     assert state == "wrong" and "does not depend on the ranks" in hint
     assert [file.name for file in tmp_path.iterdir()] == ["ResNet50_horovod.py"]
 

@@ -20,7 +20,7 @@ import pytest
 from tree import ROOT
 
 from labs.checks import judging, student_code, tasks
-from labs.grading import again, reference
+from teaching.grading import again, reference
 
 sys.path.insert(0, str(ROOT / "tests/grading"))
 from test_judging_again import called  # noqa: E402
@@ -38,23 +38,26 @@ PLACES = 5  # of a list, whose numbers are changed
 CASES = 60  # other inputs for which a mutant is compared with the right function
 
 ONE_HALF = "a size next to the middle halves the gap, too: it is asked for where the sum is even"
-SLOW = ("03.7", "04.1")  # their judges build networks: every fourth mutant
+SLOW = ("mirrored.8", "rate.1")  # their judges build networks: every fourth mutant
 EXPLAINED = {
-    ("04.5", "next_batch: `(fits + fails) / 2`"): ONE_HALF,
-    ("04.5", "next_batch: argument 0 + 1"): ONE_HALF,
-    ("07.40", "line: - 1, place 0"): "the loop that waits has two lines, and a look may find the rank at each of them",
-    ("10.14", "block_size: - 1, place 0"): "blocks of 4, 5 and 6 layers keep equally much",
+    ("rate.5", "next_batch: `(fits + fails) / 2`"): ONE_HALF,
+    ("rate.5", "next_batch: argument 0 + 1"): ONE_HALF,
+    (
+        "standing.7",
+        "line: - 1, place 0",
+    ): "the loop that waits has two lines, and a look may find the rank at each of them",
+    ("memory.4", "block_size: - 1, place 0"): "blocks of 4, 5 and 6 layers keep equally much",
 }
 CLOSE = "the answer is a large whole number, and numbers are compared up to a thousandth"
 # What the grader's own trials take for right, and the check does not.
 UNSEEN = {
-    ("02.13", "seconds_to: `loss < target`"): "no drawn loss equals the target",
-    ("04.5", "next_batch: result 0 + 1"): CLOSE,
-    ("04.5", "next_batch: result 0 - 1"): CLOSE,
+    ("averages.13", "seconds_to: `loss < target`"): "no drawn loss equals the target",
+    ("rate.5", "next_batch: result 0 + 1"): CLOSE,
+    ("rate.5", "next_batch: result 0 - 1"): CLOSE,
 }
 # What is right here is any program that plays right, with other ranks and times: a mutant that does is right, too.
-# Wrong programs, each with its verdict: tests/lessons/nb13.py to nb13c.py, test_schedules.py.
-PLAYED = {"nb13", "nb13a", "nb13b", "nb13c"}
+# Wrong programs, each with its verdict: the answers of these lessons, test_schedules.py.
+PLAYED = {"write_the_schedule", "zero_schedules", "harder_schedules", "pipeline_schedules"}
 
 
 def changed(value, change):
@@ -209,7 +212,7 @@ def survivors(name):
     """(id, mutant) that the check takes for right, and is not."""
     notebook = LESSONS[name].notebook
     right, asked = reference.functions(ROOT, notebook), reference.asked(ROOT, notebook)
-    for id, row in importlib.import_module(name).ANSWERS.items():
+    for id, row in importlib.import_module(f"answers.{name}").ANSWERS.items():
         answer = next((each for each in row["right"] if isinstance(each, tuple)), None)
         if answer is None or id not in asked or len(answer) != len(asked[id].names):
             continue
@@ -275,7 +278,7 @@ def unseen(name):
     """(id, mutant) of a function that the grader's own trials take for right, and is not."""
     notebook = LESSONS[name].notebook
     right, asked = reference.functions(ROOT, notebook), reference.asked(ROOT, notebook)
-    for id, row in importlib.import_module(name).ANSWERS.items():
+    for id, row in importlib.import_module(f"answers.{name}").ANSWERS.items():
         answer = next((each for each in row["right"] if isinstance(each, tuple)), ())
         own = asked[id].own if id in asked and len(answer) == len(asked[id].names) else ()
         for place in [n for n, mine in enumerate(own) if mine and isinstance(answer[n], types.FunctionType)]:

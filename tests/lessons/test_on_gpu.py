@@ -6,8 +6,8 @@ import pytest
 from tree import ROOT
 
 from labs import costs, recorded
-from labs.lessons import on_gpu
 from labs.models import counts
+from lessons import on_gpu
 
 
 def text(name):
@@ -31,12 +31,12 @@ def test_the_ratio_of_the_networks_is_closer_to_the_activations_than_to_the_mult
     adds, kept = large.multiply_adds / small.multiply_adds, large.activation_bytes / small.activation_bytes
     assert abs(ratio - kept) < abs(ratio - adds) / 4
     sent = large.gradient_bytes / small.gradient_bytes
-    assert f"the {adds:.2f} of the multiply-adds" in text("08b")
+    assert f"the {adds:.2f} of the multiply-adds" in text("10")
     here = [counts.of(name, 32, 10).activation_bytes for name in ("ResNet50V2", "ResNet152V2")]
     factors = (
         f"({kept:.2f} with images of 224x224, {here[1] / here[0]:.2f} with 32x32) and of gradients ({sent:.2f} with"
     )
-    assert f"activations {factors} both)" in text("08b")
+    assert f"activations {factors} both)" in text("10")
     assert f"{ratio:.4g} (" in on_gpu.networks()
 
 
@@ -48,13 +48,13 @@ def test_a_fetch_costs_the_more_the_shorter_the_step():
     rows = on_gpu.fetching()
     ratios = [float(row["with / without"].split()[0]) for row in rows]
     assert min(ratios[:2]) > max(ratios[2:]) > 1
-    assert "A fetch lengthens a short step by a larger share than a long one" in text("10")
+    assert "A fetch lengthens a short step by a larger share than a long one" in text("24")
     assert all(row["with a fetch (ms)"] > row["step without a fetch (ms)"] for row in rows)
 
 
 def test_without_tf32_a_step_takes_more_than_three_times_as_long():
     exact, usual, *half = on_gpu.precisions()
-    assert exact["step (ms)"] > 3 * usual["step (ms)"] and "more than three times" in text("10b")
+    assert exact["step (ms)"] > 3 * usual["step (ms)"] and "more than three times" in text("25")
     assert all(row["step (ms)"] < usual["step (ms)"] for row in half)
 
 

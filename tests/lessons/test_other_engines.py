@@ -1,4 +1,4 @@
-"""Notebook 14: one model on several engines ends with the same weights, and a missing exchange would be seen."""
+"""Notebook 27: one model on several engines ends with the same weights, and a missing exchange would be seen."""
 
 import importlib.util
 import os
@@ -10,9 +10,9 @@ import pytest
 
 from labs import devices, presets
 from labs.errors import UseError
-from labs.lessons.nb14 import experiments
 from labs.measure import study
 from labs.results import record
+from lessons.other_engines import experiments
 
 # The training program as on a machine where TensorFlow is not installed.
 WITHOUT_TENSORFLOW = """
@@ -104,7 +104,7 @@ def test_engines_that_are_not_installed_are_named_and_left_out(monkeypatch, caps
 
 
 def test_the_script_needs_equal_shares(needs_jax, monkeypatch, capsys):
-    from labs.lessons.nb14 import small
+    from lessons.other_engines import small
 
     for asked in ("0", "3", "4"):
         monkeypatch.setattr(sys, "argv", ["jax_by_hand.py", "--devices", asked])
@@ -115,6 +115,6 @@ def test_the_script_needs_equal_shares(needs_jax, monkeypatch, capsys):
 
 def test_without_jax_the_script_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", None)
-    monkeypatch.delitem(sys.modules, "labs.lessons.nb14.small", raising=False)
+    monkeypatch.delitem(sys.modules, "lessons.other_engines.small", raising=False)
     with pytest.raises(UseError, match="`make jax`"):
-        importlib.import_module("labs.lessons.nb14.small")
+        importlib.import_module("lessons.other_engines.small")

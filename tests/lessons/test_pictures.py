@@ -14,22 +14,6 @@ from tree import ROOT
 
 from labs import checks, costs, devices, recorded
 from labs.checks import tasks
-from labs.lessons import on_gpu
-from labs.lessons.asked import question
-from labs.lessons.nb00 import first
-from labs.lessons.nb00 import pictures as ZERO
-from labs.lessons.nb01 import pictures as ONE
-from labs.lessons.nb01 import pipeline
-from labs.lessons.nb02 import pictures as TWO
-from labs.lessons.nb02 import sgd, stragglers
-from labs.lessons.nb02b import pictures as RING
-from labs.lessons.nb03 import pictures as THREE
-from labs.lessons.nb07 import pictures as SEVEN
-from labs.lessons.nb11 import pictures as ELEVEN
-from labs.lessons.nb12 import experiments
-from labs.lessons.nb12 import pictures as TWELVE
-from labs.lessons.nb13 import pictures as THIRTEEN
-from labs.lessons.nb14 import pictures as FOURTEEN
 from labs.measure import breakdown
 from labs.models import counts
 from labs.results.run import load_record
@@ -37,6 +21,22 @@ from labs.show import widgets
 from labs.show.figure import png
 from labs.simulate import reduce, schedule
 from labs.simulate.given import SimulationError
+from lessons import on_gpu
+from lessons.asked import question
+from lessons.averages import pictures as TWO
+from lessons.averages import sgd, stragglers
+from lessons.basic_concepts import pictures as ONE
+from lessons.basic_concepts import pipeline
+from lessons.horovod_training import pictures as SEVEN
+from lessons.mirrored_strategy import pictures as THREE
+from lessons.other_engines import pictures as FOURTEEN
+from lessons.report import pictures as ELEVEN
+from lessons.rings import pictures as RING
+from lessons.start_here import first
+from lessons.start_here import pictures as ZERO
+from lessons.where_a_step_goes import experiments
+from lessons.where_a_step_goes import pictures as TWELVE
+from lessons.write_the_schedule import pictures as THIRTEEN
 
 GRADIENT = ("gradient", 0, None, ())
 SENT = [  # the operations of two ranks
@@ -135,14 +135,14 @@ def test_the_map_draws_of_each_lesson_what_is_done(release):
     there = sum(row["kind"] == "check" and row["notebook"] not in optional for row in rows)
     assert f"{len(lessons) - 1} notebooks" in figure.alt and f"0 of {there} checks right, 0 of " in figure.alt
     assert f"{lessons[-1].title} (optional): not in this folder." in figure.alt
-    checks.check("00.1", "gpu" if devices.gpus() else "core")
-    checks.check("05.11", "c")
+    checks.check("start.1", "gpu" if devices.gpus() else "core")
+    checks.check("resnet50.9", "c")
     (release / "01_basic_concepts.ipynb").write_text(
         json.dumps({"cells": [{"metadata": {"labs": {"id": "T1", "kind": "answer"}}, "source": "Because."}]})
     )
     figure = ZERO.course(checks.progress(release), folder=release)
     assert f"2 of {there} checks right, 1 of " in figure.alt
-    fifth = tasks.lessons()["nb05"]
+    fifth = tasks.lessons()["resnet50_scaling"]
     count = sum(isinstance(item, tasks.Check) for item in fifth.task)
     assert f"{fifth.minutes} minutes, 1 of {count} checks right, T6 open." in figure.alt
     assert "checks right, T1 done." in figure.alt
@@ -152,7 +152,7 @@ def test_the_map_draws_of_each_lesson_what_is_done(release):
         for bar in axis.patches
         if to_hex(bar.get_facecolor()) == "#0072b2"
     }
-    place = [*tasks.lessons()].index("nb05")
+    place = [*tasks.lessons()].index("resnet50_scaling")
     assert filled[place] == pytest.approx(fifth.minutes / count) and filled[0] == lessons[0].minutes and filled[2] == 0
     assert "\N{CHECK MARK} T1" in [text.get_text() for text in axis.texts]
     assert png(figure).startswith(b"\x89PNG")
@@ -186,8 +186,8 @@ def test_each_shorter_path_lies_on_the_longer_one():
 def test_an_optional_lesson_is_drawn_as_such_and_costs_no_hours(release, monkeypatch):
     found = tasks.lessons()
     whole = ZERO.course([], folder=release)
-    own = found["nb05"].minutes
-    found["nb05"] = found["nb05"].model_copy(update={"optional": True, "minutes": 600})
+    own = found["resnet50_scaling"].minutes
+    found["resnet50_scaling"] = found["resnet50_scaling"].model_copy(update={"optional": True, "minutes": 600})
     monkeypatch.setattr(tasks, "lessons", lambda: found)
     figure = ZERO.course([], folder=release)
     assert "ResNet50V2? (optional): 600 minutes" in figure.alt and "ResNet50V2? (optional)" not in whole.alt
@@ -265,22 +265,22 @@ def test_predictions_beside_their_outcomes_also_with_half_of_them_missing(tmp_pa
     assert f"0 of {total} predictions have an outcome; without outcome: 0, not made yet: {total}." in figure.alt
     assert png(figure).startswith(b"\x89PNG")
     for id, said, *found in (
-        ("01.13", 0.5, 0.75),
-        ("02.5", "yes", "no"),
-        ("03.10", [0.005, 0.005], [0.005, 0.02]),
-        ("05.1", 1.6, 1.7, (1.6, 1.8)),
-        ("05.2", "lower", "lower"),
-        ("06.7", 0, 0.25),
+        ("concepts.12", 0.5, 0.75),
+        ("averages.5", "yes", "no"),
+        ("horovod.21", [0.005, 0.005], [0.005, 0.02]),
+        ("resnet50.1", 1.6, 1.7, (1.6, 1.8)),
+        ("resnet50.2", "lower", "lower"),
+        ("sharding.5", 0, 0.25),
     ):
         checks.predict(id, said)
         checks.outcome(id, *found)
-    checks.predict("08.1", 3)
+    checks.predict("resnet152.1", 3)
     figure = ZERO.predictions()
     assert figure.alt == (
         f"6 of {total} predictions have an outcome; without outcome: 1, not made yet: {total - 7}. "
-        "01.13: outcome / prediction 1.5. "
-        "02.5: you said yes, found no. 05.1: outcome / prediction 1.06. 05.2: right: lower. "
-        "06.7: outcome / prediction inf. 03.10: outcome / prediction 1, 4."
+        "concepts.12: outcome / prediction 1.5. "
+        "averages.5: you said yes, found no. resnet50.1: outcome / prediction 1.06. resnet50.2: right: lower. "
+        "sharding.5: outcome / prediction inf. horovod.21: outcome / prediction 1, 4."
     )
     (axis,) = figure.axes
     drawn = {(line.get_marker(), *(round(x, 3) for x in line.get_xdata())) for line in axis.get_lines()[:-1]}
@@ -445,7 +445,7 @@ def test_other_ticks_are_other_frames():
     assert other.png() != before and RING.ring(3, 1).png() == before
 
 
-# Notebook 12: the parts of a measured step
+# Notebook 26: the parts of a measured step
 
 
 def measured(model="ResNet50V2", factor=1.0):
@@ -495,7 +495,7 @@ def test_predicted_steps_stand_beside_measured_ones():
     assert "+20.0%" in [text.get_text() for text in drawn.axes[0].texts]
 
 
-# Notebook 12: overlap
+# Notebook 26: overlap
 
 
 def test_all_reduce_within_the_backward_pass_and_after_it():
@@ -546,7 +546,7 @@ def test_the_threshold_is_where_both_lines_meet():
     assert "hidden from 6 images on" in drawn.alt and drawn.get_supxlabel().startswith("predicted")
 
 
-# Notebook 12: up to 4096 workers
+# Notebook 26: up to 4096 workers
 
 
 def test_it_is_the_cost_model():
@@ -590,7 +590,7 @@ def test_first_below():
 
 
 def test_answers_of_the_notebook():
-    """12.6: at each network's own largest batch and 10 Gbit/s the smaller one gets further, at an equal batch not so.
+    """step.6: at each network's own largest batch and 10 Gbit/s the smaller one gets further, at an equal batch not so.
     12.7: without fusion the one with more tensors falls behind."""
     below = TWELVE.first_below
     own = below("ResNet50V2", batch=128, bandwidth=10), below("ResNet152V2", batch=64, bandwidth=10)

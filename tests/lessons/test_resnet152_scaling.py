@@ -1,4 +1,4 @@
-"""What notebooks 08 and 08b take over from earlier ones: runs of the same sizes only, and a script without blanks."""
+"""What notebooks 09 and 10 take over from earlier ones: runs of the same sizes only, and a script without blanks."""
 
 import json
 import re
@@ -6,16 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import nb08b
 import pytest
+from answers import two_networks
 
 from labs import blanks, checks, presets, recorded
-from labs.lessons.nb08 import experiments
-from labs.lessons.nb08b import logs
 from labs.measure import study
 from labs.results import collect
 from labs.results.run import load_record
 from labs.show import plots
+from lessons.resnet152_scaling import experiments
+from lessons.two_networks import logs
 
 SCRIPT = Path(__file__).parents[2] / "solutions/scripts/ResNet50_horovod.py"
 
@@ -73,10 +73,10 @@ def trainings(state, *records):
         (["s1", "s2"], trainings("running", "l1", "l2"), False, ["ResNet152V2 with Horovod (this notebook: yours are"]),
         (["s1", "s2"], trainings("stopped", "l1", "l2"), True, ["ResNet152V2 with Horovod ", "yours are stopped"]),
         (["s1", "s2"], trainings("finished"), True, ["ResNet152V2 with Horovod (this notebook: none were started)."]),
-        ([], trainings("finished", "l1", "l2"), False, ["ResNet50V2 with Horovod", "(notebook 07)."]),
+        ([], trainings("finished", "l1", "l2"), False, ["ResNet50V2 with Horovod", "(notebook 08)."]),
         ([], trainings("failed", "l1", "l2"), False, ["ResNet50V2 with Horovod", "ResNet152V2 with Horovod", "failed"]),
         (["s1", "s2"], ["l1", "l2"], False, []),
-        (["s1", "s2"], [], False, ["ResNet152V2 with Horovod (notebook 08)."]),
+        (["s1", "s2"], [], False, ["ResNet152V2 with Horovod (notebook 09)."]),
     ],
 )
 def test_own_runs_are_compared_only_where_both_networks_have_them(monkeypatch, small, turns, going, said):
@@ -84,7 +84,7 @@ def test_own_runs_are_compared_only_where_both_networks_have_them(monkeypatch, s
     sentence = experiments.lacks(small, turns, "Horovod", going=going)
     assert bool(sentence) == bool(said) and all(part in sentence for part in said)
     assert ("ResNet50V2" in sentence) == (not small)
-    assert ("ResNet152V2" in sentence) == bool(re.search(r"\((this notebook|notebook 08)", sentence))
+    assert ("ResNet152V2" in sentence) == bool(re.search(r"\((this notebook|notebook 09)", sentence))
 
 
 @pytest.mark.parametrize("large", [trainings("finished", "l1", "l2"), ["l1", "l2"]], ids=["turns", "files"])
@@ -101,7 +101,7 @@ def test_own_runs_of_two_machines_are_not_compared(monkeypatch, other, large):
 def test_the_largest_batch_is_that_of_your_search_or_a_recorded_one(runs, capsys):
     assert experiments.largest_batch("ResNet152V2", 32) == (256, "recorded") and not capsys.readouterr().out
     assert experiments.largest_batch("ResNet152V2", 128)[0] is None
-    assert capsys.readouterr().out == "ResNet152V2: no search of T8 (notebook 08) is kept here.\n"
+    assert capsys.readouterr().out == "ResNet152V2: no search of T8 (notebook 09) is kept here.\n"
     kept_search(runs, "ResNet50V2", 128, memory=2**30)
     kept_search(runs, "ResNet152V2", 64, memory=2**30)
     assert experiments.largest_batch("ResNet152V2", 32) == (64, "measured") and not capsys.readouterr().out
@@ -118,9 +118,9 @@ def test_largest_batches_are_compared_only_for_equal_memory_on_the_same_device(r
 
 
 def test_where_own_runs_are_missing_there_is_nothing_to_judge():
-    state, text = checks.judge("08.11", nb08b.ROWS, "You have no finished runs.")
+    state, text = checks.judge("resnet152.9", two_networks.ROWS, "You have no finished runs.")
     assert state == "open" and "nothing of yours to judge. You have no finished runs." in text
-    assert "Fill the blank" not in text and checks.judge("08.11", nb08b.ROWS, "")[0] == "right"
+    assert "Fill the blank" not in text and checks.judge("resnet152.9", two_networks.ROWS, "")[0] == "right"
 
 
 def test_a_network_has_one_colour_in_the_plots_of_both_recorded_studies():

@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from nb02b import gathered_on, scattered_backwards, scattered_in_place
+from answers.rings import gathered_on, scattered_backwards, scattered_in_place
 
-from labs.lessons.nb02b import ring
 from labs.simulate import reduce
+from lessons.rings import ring
 
 
 def replaces(worker, K, chunks, exchange):

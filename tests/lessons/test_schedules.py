@@ -1,4 +1,4 @@
-"""The puzzles of notebooks 13 to 13c: bars and bounds, the picture, the table of one's best, and real processes."""
+"""The puzzles of notebooks 31 to 34: bars and bounds, the picture, the table of one's best, and real processes."""
 
 import inspect
 import json
@@ -6,23 +6,20 @@ import linecache
 import random
 import re
 
-import nb13
-import nb13a
-import nb13b
-import nb13c
 import pytest
+from answers import harder_schedules, pipeline_schedules, write_the_schedule, zero_schedules
 from tree import ROOT
 
 from labs import checks
 from labs.checks import tasks
-from labs.lessons.nb13 import game, pictures, programs, real
-from labs.lessons.nb13.programs import gradient, program
-from labs.lessons.nb13.puzzles import BAR, PUZZLES, bars, changed, measured, sizes, updated_in_buckets
 from labs.simulate.schedule import Case, play
+from lessons.write_the_schedule import game, pictures, programs, real
+from lessons.write_the_schedule.programs import gradient, program
+from lessons.write_the_schedule.puzzles import BAR, PUZZLES, bars, changed, measured, sizes, updated_in_buckets
 
-ANSWERS = nb13.ANSWERS | nb13a.ANSWERS | nb13b.ANSWERS | nb13c.ANSWERS
+ANSWERS = write_the_schedule.ANSWERS | zero_schedules.ANSWERS | harder_schedules.ANSWERS | pipeline_schedules.ANSWERS
 each_puzzle = pytest.mark.parametrize("id", PUZZLES)
-PLAIN = {"13.3": 1} | dict.fromkeys(PUZZLES, 0)  # number of the wrong answer that is right, but plain
+PLAIN = {"schedule.3": 1} | dict.fromkeys(PUZZLES, 0)  # number of the wrong answer that is right, but plain
 
 
 def solved(id, case, program=None):
@@ -69,13 +66,13 @@ def test_what_is_drawn_differs_in_size_and_time_from_the_example(id):
 
 @pytest.mark.parametrize("update", [0.0, 0.05, 0.7])
 def test_the_best_buckets_are_those_of_all_choices(update):
-    case = PUZZLES["13.2"].case
+    case = PUZZLES["schedule.2"].case
     case = Case(4, 7, 4, forward=0.5, inputs=0.5, weights=0.5, latency=0.15, parameters=case.parameters, update=update)
 
     @program
     def in_buckets(cuts, K, L, M):
         rank, started = 0, []
-        nb13.forwards(L, rank)
+        write_the_schedule.forwards(L, rank)
         for layer in reversed(range(L)):
             programs.backward(layer, rank)
             if layer == 0 or cuts >> (layer - 1) & 1:
@@ -105,139 +102,173 @@ def test_the_best_buckets_are_those_of_all_choices(update):
 
 def test_a_check_is_kept_and_the_best_schedule_of_the_example_too(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
-    slow, fast = ANSWERS["13.1"]["wrong"][0][0], ANSWERS["13.1"]["right"][0][0]
-    assert not checks.check("13.1", slow) and game.kept() == {}
+    slow, fast = ANSWERS["schedule.1"]["wrong"][0][0], ANSWERS["schedule.1"]["right"][0][0]
+    assert not checks.check("schedule.1", slow) and game.kept() == {}
     assert (
-        "13.1: not yet. With K = 4, L = 6, M = 4, the sums are right, but the step takes 38.6 ms"
+        "schedule.1: not yet. With K = 4, L = 6, M = 4, the sums are right, but the step takes 38.6 ms"
         in capsys.readouterr().out
     )
-    game.show("13.1", slow)
-    assert game.kept()["13.1"]["time"] == pytest.approx(38.6)
-    game.show("13.1", fast, ranks=2, batches=2)  # a game of one's own
-    assert game.kept()["13.1"]["time"] == pytest.approx(38.6)
-    game.show("13.1", fast)
-    game.show("13.1", slow)
-    assert game.kept()["13.1"]["time"] == pytest.approx(29.6)
-    assert checks.check("13.1", fast) and checks.progress()[-1]
+    game.show("schedule.1", slow)
+    assert game.kept()["schedule.1"]["time"] == pytest.approx(38.6)
+    game.show("schedule.1", fast, ranks=2, batches=2)  # a game of one's own
+    assert game.kept()["schedule.1"]["time"] == pytest.approx(38.6)
+    game.show("schedule.1", fast)
+    game.show("schedule.1", slow)
+    assert game.kept()["schedule.1"]["time"] == pytest.approx(29.6)
+    assert checks.check("schedule.1", fast) and checks.progress()[-1]
     capsys.readouterr()
     game.best()
     told = capsys.readouterr().out
-    assert re.search(r"13\.1 Plain data parallelism +time \(ms\) +29\.6 +31\.08", told) and "not solved yet" in told
-    (tmp_path / "schedules.json").write_text('{"13.1": {"time": "x"}, "13.2": 5, ')
-    game.show("13.1", fast)
-    assert game.kept()["13.1"]["time"] == pytest.approx(29.6)
+    assert (
+        re.search(r"schedule\.1 Plain data parallelism +time \(ms\) +29\.6 +31\.08", told) and "not solved yet" in told
+    )
+    (tmp_path / "schedules.json").write_text('{"schedule.1": {"time": "x"}, "schedule.2": 5, ')
+    game.show("schedule.1", fast)
+    assert game.kept()["schedule.1"]["time"] == pytest.approx(29.6)
 
 
 def test_the_case_in_which_a_check_found_something_can_be_shown(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
-    state, hint = checks.judge("13.1", nb13.typed)
+    state, hint = checks.judge("schedule.1", write_the_schedule.typed)
     assert state == "wrong" and "K = 4" not in hint
-    game.show("13.1", nb13.typed, last=True)
+    game.show("schedule.1", write_the_schedule.typed, last=True)
     assert re.search(r"With (K = \d, L = \d, M = \d)", hint)[1] in capsys.readouterr().out
-    (right,) = ANSWERS["13.1"]["right"][0]
-    assert checks.check("13.1", right)
-    game.show("13.1", right, last=True)
+    (right,) = ANSWERS["schedule.1"]["right"][0]
+    assert checks.check("schedule.1", right)
+    game.show("schedule.1", right, last=True)
     assert "There is no case from a check to show: this is the example." in capsys.readouterr().out
 
 
 SAID = (  # puzzle, wrong program, what the verdict says
     (
-        "13.1",
-        nb13.exchanging(lambda layers: [gradient(0)]),
+        "schedule.1",
+        write_the_schedule.exchanging(lambda layers: [gradient(0)]),
         r"`all_reduce\(what\(L\)\)`: `all_reduce` got a list: write `",
     ),
     (
-        "13.1",
-        nb13.exchanging(lambda layers: gradient),
+        "schedule.1",
+        write_the_schedule.exchanging(lambda layers: gradient),
         r"got `gradient` without its layer: write `gradient\(layer\)`\.$",
     ),
-    ("13.1", (nb13.without_layers,), r"A program takes \(rank, K, L, M\): `def without_layers\(rank, K, L, M\):`\.$"),
-    ("13.1", nb13.plain(exchanged=nb13.nothing), r"lacks micro-batch"),
-    ("13.1", (nb13.by_hand,), r"must be solved without `receive`"),
     (
-        "13.3",
-        nb13.accumulation("none", mine=lambda rank, K, M: range(M)),
+        "schedule.1",
+        (write_the_schedule.without_layers,),
+        r"A program takes \(rank, K, L, M\): `def without_layers\(rank, K, L, M\):`\.$",
+    ),
+    ("schedule.1", write_the_schedule.plain(exchanged=write_the_schedule.nothing), r"lacks micro-batch"),
+    ("schedule.1", (write_the_schedule.by_hand,), r"must be solved without `receive`"),
+    (
+        "schedule.3",
+        write_the_schedule.accumulation("none", mine=lambda rank, K, M: range(M)),
         r"every rank computes every micro-batch: how m",
     ),
     (
-        "13.2",
-        (nb13.in_thirds,),
+        "schedule.2",
+        (write_the_schedule.in_thirds,),
         r"L = 24, M = 8 \(a drawn case: see it with `last=True`\), the sums are right.* in buckets of 8: 3 exch",
     ),
     (
-        "13.2",
-        nb13.buckets(1),
+        "schedule.2",
+        write_the_schedule.buckets(1),
         r" in buckets of 1: 12 exchanges pay 72 latencies, 10\.8 ms in all\. From 7\.2 ms on, the",
     ),
     (
-        "13.2",
-        nb13.buckets(6),
+        "schedule.2",
+        write_the_schedule.buckets(6),
         r" 1\.8 ms in all\. The links start only at 12\.2 ms, and 5\.4 ms of exchange follow the",
     ),
     (
-        "13.2",
-        nb13.buckets(99),
+        "schedule.2",
+        write_the_schedule.buckets(99),
         r": 1 exchange pays 6 latencies, 0\.9 ms in all\. The links start only at 18\.2 ms, and",
     ),
-    ("13.2", (nb13.waits_at_once,), r"Before its last backward pass, a rank waits 9\.45 ms for its exchanges\.$"),
-    ("13.4", (nb13a.everything_everywhere,), r"every rank computes every micro-batch: how many are its own\?$"),
     (
-        "13.5",
-        (nb13a.forward_again,),
+        "schedule.2",
+        (write_the_schedule.waits_at_once,),
+        r"Before its last backward pass, a rank waits 9\.45 ms for its exchanges\.$",
+    ),
+    (
+        "zero.1",
+        (zero_schedules.everything_everywhere,),
+        r"every rank computes every micro-batch: how many are its own\?$",
+    ),
+    (
+        "zero.2",
+        (zero_schedules.forward_again,),
         r"M = 4: `forward\(0, 0\)` is computed 6 times, on rank 0\. In this puzzle, each pass",
     ),
-    ("13.5", (nb13a.one_layer_late,), r"^With K = 4, L = 7, M = 4, the sums are right, but a rank holds up to 116 MB;"),
     (
-        "13.6",
-        nb13a.zero_3(prefetch=False),
+        "zero.2",
+        (zero_schedules.one_layer_late,),
+        r"^With K = 4, L = 7, M = 4, the sums are right, but a rank holds up to 116 MB;",
+    ),
+    (
+        "zero.3",
+        zero_schedules.zero_3(prefetch=False),
         r"Between its first and its last pass, rank 0 waits 14 ms; .* 1\.7 ms in `all_ga",
     ),
     (
-        "13.6",
-        nb13a.zero_3(keep=False),
+        "zero.3",
+        zero_schedules.zero_3(keep=False),
         r"rank 0 does not have weights\(4\), which was freed in operation \d+, line \d+: ",
     ),
-    ("13.7", (nb13b.waits_for_a_list,), r"`wait` takes one exchange; call it for each in the list\.$"),
+    ("harder.1", (harder_schedules.waits_for_a_list,), r"`wait` takes one exchange; call it for each in the list\.$"),
     (
-        "13.8",
-        nb13b.halves(same=True),
+        "harder.2",
+        harder_schedules.halves(same=True),
         r" Rank 0 is sending parts 2 and 3 of gradient\(0\) to rank 2, and nobody is receiving it\.$",
     ),
     (
-        "13.9",
-        (nb13b.gathers_weights,),
+        "harder.3",
+        (harder_schedules.gathers_weights,),
         r"4\.73 ms\. You gather weights: split the layers instead\. Also, a .* 9\.45 MB\.$",
     ),
-    ("13.9", nb13b.tensor((None, None), out=None), r"parts 1, 2 and 3 of weights\(0\)\. Without `split=`, a rank comp"),
-    ("13.10", (nb13c.weights_are_sent_round,), r"rank 0 computes `forward\(1, 0\)`, but may compute only the layers t"),
     (
-        "13.12",
-        nb13c.pipeline(halves=lambda rank, K: 99),
+        "harder.3",
+        harder_schedules.tensor((None, None), out=None),
+        r"parts 1, 2 and 3 of weights\(0\)\. Without `split=`, a rank comp",
+    ),
+    (
+        "pipeline.1",
+        (pipeline_schedules.weights_are_sent_round,),
+        r"rank 0 computes `forward\(1, 0\)`, but may compute only the layers t",
+    ),
+    (
+        "pipeline.3",
+        pipeline_schedules.pipeline(halves=lambda rank, K: 99),
         r"although they could .* Also, a rank holds up to 66 MB; the bar is",
     ),
     (
-        "13.12",
-        nb13c.pipeline(),
+        "pipeline.3",
+        pipeline_schedules.pipeline(),
         r"Every backward pass is whole: which of its two results does another rank wait for\?$",
     ),
-    ("13.12", nb13c.pipeline(halves=lambda rank, K: 0), r"6\.02 ms for errors .* after up to 7 of its second halves: "),
-    ("13.12", nb13c.pipeline(halves=lambda rank, K: 1), r"5\.99 ms for errors .* after up to 6 of its second halves: "),
     (
-        "13.12",
-        nb13c.pipeline(halves=lambda rank, K: K - 1),
+        "pipeline.3",
+        pipeline_schedules.pipeline(halves=lambda rank, K: 0),
+        r"6\.02 ms for errors .* after up to 7 of its second halves: ",
+    ),
+    (
+        "pipeline.3",
+        pipeline_schedules.pipeline(halves=lambda rank, K: 1),
+        r"5\.99 ms for errors .* after up to 6 of its second halves: ",
+    ),
+    (
+        "pipeline.3",
+        pipeline_schedules.pipeline(halves=lambda rank, K: K - 1),
         r"ranks wait 6\.28 ms although they could compute a second h",
     ),
     (
-        "13.12",
-        nb13c.pipeline(halves=lambda rank, K: K - 1 - rank),
+        "pipeline.3",
+        pipeline_schedules.pipeline(halves=lambda rank, K: K - 1 - rank),
         r" 12 ms for errors that another rank computes after",
     ),
     (
-        "13.12",
-        nb13c.pipeline(halves=lambda rank, K: rank, after=True),
+        "pipeline.3",
+        pipeline_schedules.pipeline(halves=lambda rank, K: rank, after=True),
         r"On rank 3, does a forward pass come before a sec",
     ),
-    ("13.12", nb13c.pipeline(halves=lambda rank, K: rank + 2), r"Whose second half waits too long\?"),
+    ("pipeline.3", pipeline_schedules.pipeline(halves=lambda rank, K: rank + 2), r"Whose second half waits too long\?"),
 )
 
 
@@ -250,7 +281,11 @@ def test_a_verdict_names_the_cause(id, program, said, tmp_path, monkeypatch):
 
 BY_THE_RULES = pytest.mark.parametrize(
     ("id", "program"),
-    [("13.4", nb13a.everything_everywhere), ("13.5", nb13a.forward_again), ("13.10", nb13c.weights_are_sent_round)],
+    [
+        ("zero.1", zero_schedules.everything_everywhere),
+        ("zero.2", zero_schedules.forward_again),
+        ("pipeline.1", pipeline_schedules.weights_are_sent_round),
+    ],
 )
 
 
@@ -272,24 +307,24 @@ def test_a_program_that_passes_a_bound_breaks_a_rule(id, program, tmp_path, monk
 
 def test_one_rank_alone_may_compute_everything_and_others_their_own(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
-    game.show("13.1", nb13a.everything_everywhere, ranks=1, batches=2)
+    game.show("schedule.1", zero_schedules.everything_everywhere, ranks=1, batches=2)
     assert "M = 2. The sums are right." in capsys.readouterr().out
 
 
 def test_a_schedule_that_meets_all_bars_is_better_than_one_that_does_not(tmp_path, monkeypatch):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
-    (slow,), (meets,) = nb13c.pipeline(halves=lambda rank, K: 0), ANSWERS["13.12"]["right"][0]
-    known = {measure: best for measure, (best, _) in PUZZLES["13.12"].best(PUZZLES["13.12"].case).items()}
+    (slow,), (meets,) = pipeline_schedules.pipeline(halves=lambda rank, K: 0), ANSWERS["pipeline.3"]["right"][0]
+    known = {measure: best for measure, (best, _) in PUZZLES["pipeline.3"].best(PUZZLES["pipeline.3"].case).items()}
 
     def ratios():
-        return sum(game.kept()["13.12"][measure] / best for measure, best in known.items())
+        return sum(game.kept()["pipeline.3"][measure] / best for measure, best in known.items())
 
-    game.show("13.12", slow)
+    game.show("pipeline.3", slow)
     nearer = ratios()
-    game.show("13.12", meets)
-    assert ratios() > nearer and game.kept()["13.12"]["time"] == pytest.approx(27.35)
-    game.show("13.12", slow)
-    assert game.kept()["13.12"]["time"] == pytest.approx(27.35)
+    game.show("pipeline.3", meets)
+    assert ratios() > nearer and game.kept()["pipeline.3"]["time"] == pytest.approx(27.35)
+    game.show("pipeline.3", slow)
+    assert game.kept()["pipeline.3"]["time"] == pytest.approx(27.35)
 
 
 def written(line):
@@ -319,19 +354,19 @@ def test_what_is_to_be_written_has_the_students_own_name(line, says):
 
 
 def test_where_nothing_is_split_no_part_is_named():
-    (without,) = nb13.plain(exchanged=nb13.nothing)
-    assert "micro-batch" in solved("13.1", PUZZLES["13.1"].case, without).problem
-    (forgets,) = nb13.plain(updated=lambda layers: layers - 1)
-    assert solved("13.1", PUZZLES["13.1"].case, forgets).problem == (
+    (without,) = write_the_schedule.plain(exchanged=write_the_schedule.nothing)
+    assert "micro-batch" in solved("schedule.1", PUZZLES["schedule.1"].case, without).problem
+    (forgets,) = write_the_schedule.plain(updated=lambda layers: layers - 1)
+    assert solved("schedule.1", PUZZLES["schedule.1"].case, forgets).problem == (
         "At the end, weights(5) on rank 0 has not been updated."
     )
-    (whole,) = nb13a.zero_1(gathers=False)
-    assert "part 1 of weights(0) on rank 0" in solved("13.4", PUZZLES["13.4"].case, whole).problem
+    (whole,) = zero_schedules.zero_1(gathers=False)
+    assert "part 1 of weights(0) on rank 0" in solved("zero.1", PUZZLES["zero.1"].case, whole).problem
 
 
 def test_a_game_of_ones_own_grows_with_its_ranks(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
-    for id, said in (("13.1", "L = 6, M = 8"), ("13.9", "L = 4, M = 1"), ("13.11", "L = 8, M = 24")):
+    for id, said in (("schedule.1", "L = 6, M = 8"), ("harder.3", "L = 4, M = 1"), ("pipeline.2", "L = 8, M = 24")):
         game.show(id, ANSWERS[id]["right"][0][0], ranks=8)
         assert f"K = 8, {said}. The sums are right." in capsys.readouterr().out
     assert game.kept() == {}
@@ -344,10 +379,10 @@ def test_programs_without_an_end_are_told_and_not_drawn(tmp_path, monkeypatch, c
             pass
 
     monkeypatch.setattr(game.student_code, "SECONDS", 0.2)
-    assert game.show("13.1", turns) is None and game.show("13.1", nb13.endless) is None
+    assert game.show("schedule.1", turns) is None and game.show("schedule.1", write_the_schedule.endless) is None
     told = capsys.readouterr().out
     assert "stopped after 0.2 s without an end" in told and "goes on (line" in told
-    state, hint = checks.judge("13.1", turns)
+    state, hint = checks.judge("schedule.1", turns)
     assert state == "wrong" and hint.endswith("Does this loop end?")
 
 
@@ -357,7 +392,7 @@ def test_every_puzzle_says_what_it_is_played_with(capsys):
         said = capsys.readouterr().out
         assert said.count("Bar: ") == len(bars(PUZZLES[id], PUZZLES[id].case)) and "At the start" in said
         assert tasks.task(id).title == PUZZLES[id].title
-        assert ("an activation 2 MB, 8 MB for even layers.\n" in said) == (id == "13.9")
+        assert ("an activation 2 MB, 8 MB for even layers.\n" in said) == (id == "harder.3")
 
 
 def test_each_word_of_the_programs_has_its_description():
@@ -369,7 +404,7 @@ def test_each_word_of_the_programs_has_its_description():
 
 
 def test_the_picture_moves_and_says_what_each_rank_does_and_holds():
-    found = solved("13.12", PUZZLES["13.12"].case)
+    found = solved("pipeline.3", PUZZLES["pipeline.3"].case)
     draw, moments = pictures.moving(found, "Zero bubble")
     first, last = draw(0.0).alt, draw(moments[-1]).alt
     assert "K = 4, L = 4, M = 8: 27.35 ms, idle 12%" in first and "rank 3 50 MB" in first
@@ -386,8 +421,8 @@ def test_the_picture_moves_and_says_what_each_rank_does_and_holds():
 
 
 def test_each_memory_line_of_nine_ranks_has_its_look_and_the_peak_is_told_whole():
-    case = changed(PUZZLES["13.6"].case, ranks=9)
-    draw, _ = pictures.moving(solved("13.6", case), "ZeRO-3")
+    case = changed(PUZZLES["zero.3"].case, ranks=9)
+    draw, _ = pictures.moving(solved("zero.3", case), "ZeRO-3")
     figure = draw()
     lines = figure.axes[1].get_legend().legend_handles
     assert len({(line.get_color(), line.get_marker()) for line in lines}) == 9
@@ -396,25 +431,25 @@ def test_each_memory_line_of_nine_ranks_has_its_look_and_the_peak_is_told_whole(
 
 
 def test_what_arrives_is_told_beside_what_is_there():
-    found = solved("13.7", PUZZLES["13.7"].case)
+    found = solved("harder.1", PUZZLES["harder.1"].case)
     assert pictures.told_of(found, 0, 0.0).endswith("holds 10 MB: gradient 0 and 2 MB that arrive")
 
 
 def test_a_picture_of_messages_alone_tells_the_use_of_the_links_and_the_parts():
-    case = PUZZLES["13.8"].case
-    draw, _ = pictures.moving(solved("13.8", case), "By halves")
+    case = PUZZLES["harder.2"].case
+    draw, _ = pictures.moving(solved("harder.2", case), "By halves")
     figure = draw()
     assert figure.axes[0].get_title() == "By halves: 2.3 ms, links in use 100%" and "links in use 100%" in figure.alt
     parts = [text.get_text() for text in figure.axes[0].texts]
     assert parts.count("2, 3") == parts.count("0, 1") == 4 and parts.count("3") == 2 and len(parts) == 16
-    slow = solved("13.7", PUZZLES["13.7"].case, nb13b.once_round)
+    slow = solved("harder.1", PUZZLES["harder.1"].case, harder_schedules.once_round)
     assert pictures.use(slow) == "links in use 25%"
-    draw, _ = pictures.moving(solved("13.7", changed(PUZZLES["13.7"].case, ranks=24)), "A ring")
+    draw, _ = pictures.moving(solved("harder.1", changed(PUZZLES["harder.1"].case, ranks=24)), "A ring")
     assert not draw().axes[0].texts  # no room
 
 
 def test_the_picture_of_a_deadlock_shows_its_cycle():
-    found = solved("13.7", PUZZLES["13.7"].case, ANSWERS["13.7"]["wrong"][1][0])
+    found = solved("harder.1", PUZZLES["harder.1"].case, ANSWERS["harder.1"]["wrong"][1][0])
     draw, _ = pictures.moving(found, "A ring")
     figure = draw()
     assert figure.axes[0].get_title() == "A ring: deadlock, stopped at 0 ms" and len(figure.axes[0].texts) == 4
@@ -437,7 +472,7 @@ def of_case(id, ranks):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize("id", ["13.1", "13.2", "13.6", "13.10", "13.11", "13.12"])
+@pytest.mark.parametrize("id", ["schedule.1", "schedule.2", "zero.3", "pipeline.1", "pipeline.2", "pipeline.3"])
 def test_on_real_processes_the_weights_are_those_of_one_and_the_order_is_the_engines(id, ranks):
     case = of_case(id, ranks)
     (right,) = ANSWERS[id]["right"][0]
@@ -447,8 +482,8 @@ def test_on_real_processes_the_weights_are_those_of_one_and_the_order_is_the_eng
 
 @pytest.mark.slow
 def test_on_real_processes_a_missing_exchange_and_another_order_are_seen(monkeypatch):
-    case = of_case("13.1", 2)
-    operations = game.recorded(ANSWERS["13.1"]["right"][0][0], case)
+    case = of_case("schedule.1", 2)
+    operations = game.recorded(ANSWERS["schedule.1"]["right"][0][0], case)
     alone = [[each for each in rank if each[0] != "all_reduce"] for rank in operations]
     assert real.measure(case, alone)["difference"] > 1e-3
     rows = real._processes(case, operations)
@@ -463,11 +498,11 @@ def test_on_real_processes_a_missing_exchange_and_another_order_are_seen(monkeyp
 @pytest.mark.slow
 def test_a_student_runs_a_program_on_real_processes_in_a_job(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
-    found = real.run("13.11", ANSWERS["13.11"]["right"][0][0], 2)
-    assert found["in order"] and json.loads((tmp_path / "schedule_13.11_on_2.result.json").read_text()) == found
+    found = real.run("pipeline.2", ANSWERS["pipeline.2"]["right"][0][0], 2)
+    assert found["in order"] and json.loads((tmp_path / "schedule_pipeline.2_on_2.result.json").read_text()) == found
     assert "2 processes, K = 2, L = 2, M = 6: the weights differ by at most" in capsys.readouterr().out
     with pytest.raises(real.RealError, match="is not right: Rank 0"):
-        real.run("13.1", ANSWERS["13.1"]["wrong"][2][0], 2)
+        real.run("schedule.1", ANSWERS["schedule.1"]["wrong"][2][0], 2)
 
 
 # The texts
@@ -475,7 +510,7 @@ def test_a_student_runs_a_program_on_real_processes_in_a_job(tmp_path, monkeypat
 
 def test_each_puzzle_has_three_hints_and_its_picture():
     puzzles = []
-    for name in tasks.parts("13_write_the_schedule"):
+    for name in (each.notebook for each in tasks.lessons().values() if each.notebook > "30"):
         ids = [id for id, (lesson, item) in tasks.items().items() if lesson.notebook == name and item.kind == "check"]
         puzzles += ids
         text = (ROOT / f"solutions/{name}.py").read_text(encoding="utf-8")
@@ -485,6 +520,6 @@ def test_each_puzzle_has_three_hints_and_its_picture():
         for id, part in zip(ids, parts, strict=True):
             assert re.findall(r"<summary>(Hint \d)</summary>", part) == ["Hint 1", "Hint 2", "Hint 3"], id
             assert f'game.puzzle("{id}")' in part and f'game.show("{id}"' in part
-            imported = text.partition("nb13.programs import")[2].partition(")")[0]
+            imported = text.partition("write_the_schedule.programs import")[2].partition(")")[0]
             assert set(PUZZLES[id].case.words) <= set(re.findall(r"\w+", imported)), id
     assert puzzles == list(PUZZLES)

@@ -176,7 +176,7 @@ ON_WORKERS = {
 def test_a_script_for_workers_is_right_in_every_style(style, tmp_path):
     edits = ON_WORKERS[style]
     path = (edits if callable(edits) else swapped(MIRRORED, *edits))(tmp_path)
-    assert checks.judge("05.3", *path) == ("right", checks.task("05.3").why)
+    assert checks.judge("resnet50.3", *path) == ("right", checks.task("resnet50.3").why)
 
 
 @pytest.mark.parametrize("style", ["GPUs by name"])
@@ -184,7 +184,7 @@ def test_names_of_gpus_are_right_on_a_machine_that_has_them(style, tmp_path, mon
     path = swapped(MIRRORED, ("devices=workers", '[f"GPU:{n}" for n in range(args.n_gpus)]'))(tmp_path)
     for gpus, state in (["GPU:0", "GPU:1"], "right"), ([], "wrong"):
         monkeypatch.setattr(devices, "gpus", lambda gpus=gpus: gpus)
-        assert checks.judge("05.3", *path)[0] == state
+        assert checks.judge("resnet50.3", *path)[0] == state
 
 
 WRONG_ON_WORKERS = {
@@ -260,7 +260,7 @@ def test_a_mistake_of_a_script_for_workers_is_named(mistake, tmp_path, monkeypat
     monkeypatch.setattr(client, "CPU_SECONDS", 4 if mistake.startswith("no end") else 8)
     edits, says = WRONG_ON_WORKERS[mistake]
     (path,) = swapped(MIRRORED, *edits)(tmp_path)
-    state, hint = checks.judge("05.3", path)
+    state, hint = checks.judge("resnet50.3", path)
     assert state == "wrong"
     assert re.search(says, hint), hint
 
@@ -271,7 +271,7 @@ AVERAGED = "optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(learning_r
 CALLBACKS = "callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()]"
 VERBOSE = "verbose = 2 if hvd.rank() == 0 else 0"
 PIN = "worker = devices.pin(hvd.local_rank(), hvd.local_size())"
-STEPS = [f"07.{number}" for number in range(4, 10)]
+STEPS = [f"horovod.{number}" for number in range(4, 10)]
 
 AS_RANKS = {
     "main() and its guard": in_a_function(HOROVOD),
@@ -334,27 +334,47 @@ def test_a_horovod_script_is_right_in_every_style(style, tmp_path):
 
 
 WRONG_AS_RANKS = {
-    "shard of the node": ("07.6", [("hvd.size(), hvd.rank())", "hvd.local_size(), hvd.local_rank())")], "two nodes"),
-    "own orders": ("07.6", [("seed=args.seed)  #", "seed=args.seed + hvd.rank())  #")], "Do all divide one order"),
+    "shard of the node": (
+        "horovod.6",
+        [("hvd.size(), hvd.rank())", "hvd.local_size(), hvd.local_rank())")],
+        "two nodes",
+    ),
+    "own orders": ("horovod.6", [("seed=args.seed)  #", "seed=args.seed + hvd.rank())  #")], "Do all divide one order"),
     "steps that nobody knows": (
-        "07.6",
+        "horovod.6",
         [(SHARD, "mine = numbers.enumerate().filter(lambda i, _: i % hvd.size() == hvd.rank()).map(lambda _, n: n)")],
         "does not know how many steps",
     ),
-    "momentum": ("07.7", [("SGD(learning_rate)", "SGD(learning_rate, momentum=0.9)")], "momentum=0.9"),
-    "several passes": ("07.7", [("SGD(learning_rate))", "SGD(learning_rate), 4)")], "only in every 4th step"),
-    "scaled twice": ("07.7", [("SGD(learning_rate)", "SGD(learning_rate * hvd.size())")], "a different rate from"),
-    "wrapped twice": ("07.7", [(AVERAGED, f"{AVERAGED}\noptimizer = hvd.DistributedOptimizer(optimizer)")], "twice"),
-    "rate of the node": ("07.7", [("0.01 * hvd.size()", "0.01 * hvd.local_size()")], "the rate is that for 3"),
-    "no list": ("07.8", [(CALLBACKS, CALLBACKS.split(",")[0].replace("[", ""))], r"line \d+: .* must be an iterable"),
+    "momentum": ("horovod.7", [("SGD(learning_rate)", "SGD(learning_rate, momentum=0.9)")], "momentum=0.9"),
+    "several passes": ("horovod.7", [("SGD(learning_rate))", "SGD(learning_rate), 4)")], "only in every 4th step"),
+    "scaled twice": ("horovod.7", [("SGD(learning_rate)", "SGD(learning_rate * hvd.size())")], "a different rate from"),
+    "wrapped twice": (
+        "horovod.7",
+        [(AVERAGED, f"{AVERAGED}\noptimizer = hvd.DistributedOptimizer(optimizer)")],
+        "twice",
+    ),
+    "rate of the node": ("horovod.7", [("0.01 * hvd.size()", "0.01 * hvd.local_size()")], "the rate is that for 3"),
+    "no list": (
+        "horovod.8",
+        [(CALLBACKS, CALLBACKS.split(",")[0].replace("[", ""))],
+        r"line \d+: .* must be an iterable",
+    ),
     "recorder too early": (
-        "07.8",
+        "horovod.8",
         [("callbacks=[*callbacks, recorder]", "callbacks=[recorder, *callbacks]")],
         "comes before Horovod's",
     ),
-    "one log for each node": ("07.9", [("if hvd.rank() == 0 else 0", "if hvd.local_rank() == 0 else 0")], "each node"),
-    "pinned by the rank": ("07.5", [("devices.pin(hvd.local_rank()", "devices.pin(hvd.rank()")], "worker 5 of 3"),
-    "no end": ("07.6", [(SHARD, f"while True:\n    pass\n{SHARD}")], r"line 3[6-9]: `.*`: does not come to an end"),
+    "one log for each node": (
+        "horovod.9",
+        [("if hvd.rank() == 0 else 0", "if hvd.local_rank() == 0 else 0")],
+        "each node",
+    ),
+    "pinned by the rank": ("horovod.5", [("devices.pin(hvd.local_rank()", "devices.pin(hvd.rank()")], "worker 5 of 3"),
+    "no end": (
+        "horovod.6",
+        [(SHARD, f"while True:\n    pass\n{SHARD}")],
+        r"line 3[6-9]: `.*`: does not come to an end",
+    ),
 }
 
 

@@ -4,9 +4,9 @@ import tomllib
 
 import pytest
 
-from labs.author import build, sources
 from labs.blanks import BuildError
 from labs.checks import tasks
+from teaching.author import build, sources
 
 TASKS = """
 notebook = "01_small"
@@ -30,7 +30,7 @@ SOURCE = """\
 
 def pair(root, source=SOURCE, items=TASKS):
     """The two cells of a course with one written answer."""
-    lesson = root / "labs/lessons/nb01"
+    lesson = root / "lessons/small"
     lesson.mkdir(parents=True)
     (lesson / "tasks.toml").write_text(items)
     path = root / "solutions" / "01_small.py"
@@ -77,7 +77,7 @@ def test_an_answer_that_is_no_task_is_refused(tmp_path):
 
 
 def test_tasks_that_cannot_be_used_are_refused(tmp_path):
-    with pytest.raises(BuildError, match="nb01/tasks.toml: task T1: title is missing"):
+    with pytest.raises(BuildError, match="small/tasks.toml: task T1: title is missing"):
         pair(tmp_path, items=TASKS.replace('title = "Explain"', ""))
 
 
@@ -91,7 +91,7 @@ def test_students_get_the_points_and_not_what_a_good_answer_holds():
 
 def test_a_notebook_depends_on_its_own_tasks_and_judges(tmp_path):
     pair(tmp_path)
-    own, other = tmp_path / "labs/lessons/nb01", tmp_path / "labs/lessons/nb02"
+    own, other = tmp_path / "lessons/small", tmp_path / "lessons/other"
     other.mkdir()
     for folder in (own, other):
         (folder / "tasks.toml").write_text(TASKS)
@@ -101,19 +101,21 @@ def test_a_notebook_depends_on_its_own_tasks_and_judges(tmp_path):
     def used():
         return [path.relative_to(tmp_path).as_posix() for path in sources.source_files(tmp_path, source)]
 
-    assert used() == ["labs/lessons/nb01/questions.py", "labs/lessons/nb01/tasks.toml", "solutions/01_small.py"]
+    assert used() == ["lessons/small/questions.py", "lessons/small/tasks.toml", "solutions/01_small.py"]
     source.write_text(SOURCE + "\n# %%\npictures.course(checks.progress())\n")
-    assert "labs/lessons/nb02/tasks.toml" in used() and "labs/lessons/nb02/questions.py" not in used()
+    assert "lessons/other/tasks.toml" in used() and "lessons/other/questions.py" not in used()
 
 
 def test_a_solution_whose_answer_is_wrong_is_not_built(tmp_path, monkeypatch):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path / "runs"))
     for letter, refused in (("b", False), ("a", True)):
         root = tmp_path / letter
-        pair(root, f'# %%\nfrom labs.checks import check\n\ncheck("01.7", "{letter}")\n')
+        pair(root, f'# %%\nfrom labs.checks import check\n\ncheck("concepts.6", "{letter}")\n')
         solution, _ = sources.pair(root, root / "solutions/01_small.py")
         if refused:
-            with pytest.raises(BuildError, match="NotRight: 01.7 is wrong: You wait for the first epoch only once"):
+            with pytest.raises(
+                BuildError, match="NotRight: concepts.6 is wrong: You wait for the first epoch only once"
+            ):
                 build.executed(root, solution)
         else:
             build.executed(root, solution)

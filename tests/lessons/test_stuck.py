@@ -1,11 +1,11 @@
-"""The jobs of notebook 07c do what their judges and texts say of them."""
+"""The jobs of notebook 21 do what their judges and texts say of them."""
 
 import pytest
 from tree import ROOT
 
 from benchmarks import standing
-from labs.author import regions
-from labs.lessons.nb07c import following, questions
+from lessons.standing_still import following, questions
+from teaching.author import regions
 
 SCRIPTS = {name: (ROOT / f"solutions/scripts/{name}.py").read_text() for name in standing.NAMES}
 # What is observed of each, and what `labs why` says of those that hang.

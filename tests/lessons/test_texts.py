@@ -89,7 +89,7 @@ def test_a_cell_that_fills_a_list_begins_it(file):
         assert names <= begun, f"{sorted(names - begun)} is filled here and begun in another cell"
 
 
-@pytest.mark.parametrize("name", ["09_why_scaling_fails", "09b_large_batches_and_late_workers"])
+@pytest.mark.parametrize("name", ["22_when_workers_do_not_help", "23_large_batches"])
 def test_no_setting_of_a_measurement_is_given_in_two_cells(name):
     """Cells may run in another order: then a run would take the steps of another, and its outcome would be wrong."""
     given = []
@@ -101,7 +101,7 @@ def test_no_setting_of_a_measurement_is_given_in_two_cells(name):
 
 def test_the_runs_of_notebook_06_take_turns():
     """Those on 1 and on 2 ranks, or the report would say of their speedup that it has no repeats."""
-    places = "solutions/06_horovod_sharding.py", "labs/lessons/nb06/experiments.py"
+    places = "solutions/07_horovod_sharding.py", "lessons/horovod_sharding/experiments.py"
     trees = [ast.parse((ROOT / place).read_text(encoding="utf-8")) for place in places]
     calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
     names = [ast.unparse(call.func) for call in calls]

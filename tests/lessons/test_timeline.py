@@ -11,8 +11,8 @@ import pytest
 from legends import hidden
 
 from labs import recorded
-from labs.lessons import timeline, timelines
-from labs.lessons.timeline import TimelineError
+from lessons import timeline, timelines
+from lessons.timeline import TimelineError
 
 DATA = Path(__file__).parents[1] / "data"
 MARKS, CACHED = DATA / "timeline_marks.json", DATA / "timeline_cached.json"

@@ -1,4 +1,4 @@
-"""What notebook 12 reads of others, and what it makes of measured steps: runs, whole steps, predictions."""
+"""What notebook 26 reads of others, and what it makes of measured steps: runs, whole steps, predictions."""
 
 import json
 import math
@@ -8,9 +8,9 @@ from statistics import variance
 import pytest
 
 from labs import jobs, presets
-from labs.lessons.nb12 import experiments
 from labs.measure import breakdown
 from labs.results import intervals
+from lessons.where_a_step_goes import experiments
 
 NAMES = ("ResNet50V2", "ResNet152V2")
 
@@ -96,7 +96,7 @@ def test_predicted_steps_are_those_of_the_fit(capsys):
 def test_the_largest_batch_is_that_of_the_search_that_is_kept(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     assert experiments.largest_batch("ResNet50V2", 32, 128) == 128
-    assert "no search of T8 (notebook 08)" in capsys.readouterr().out
+    assert "no search of T8 (notebook 09)" in capsys.readouterr().out
     one, other = (jobs.folder() / f"maxbatch_{name}_32.maxbatch.json" for name in ("ResNet50V2", "ResNet152V2"))
     budget = {"model": "ResNet50V2", "image_size": 32, "memory": 2**30, "device": "CPU under a memory budget"}
     found = json.dumps(budget | {"largest": 512})

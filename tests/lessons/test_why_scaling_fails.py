@@ -1,4 +1,4 @@
-"""The experiments of notebook 09: they compute what they say, and its pictures say what they show."""
+"""The experiments of notebook 22: they compute what they say, and its pictures say what they show."""
 
 import ast
 import json
@@ -11,10 +11,10 @@ from legends import hidden
 from making import SOLUTIONS, swapped
 
 from labs import jobs
-from labs.author import regions
-from labs.lessons.nb09 import compared, equal_ranks, pictures, questions, small, steps, trials
-from labs.lessons.nb09b import late_workers
 from labs.show.figure import png
+from lessons.large_batches import late_workers
+from lessons.when_workers_do_not_help import compared, equal_ranks, pictures, questions, small, steps, trials
+from teaching.author import regions
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
 
@@ -53,7 +53,7 @@ def test_played_ranks_train_as_real_ones_do(needs_horovod, on_2_ranks):
 
 
 def test_each_mistake_that_a_hint_names_leads_to_other_weights():
-    """The judge of 09.5 tells them apart by their weights, and each by one case or more from the right ones."""
+    """The judge of workers.5 tells them apart by their weights, and each by one case or more from the right ones."""
     seen = {}
     for mistake in (None, *equal_ranks.MISTAKES):
         weights = [equal_ranks.trained(**case, mistake=mistake) for case in equal_ranks.CASES]
@@ -279,7 +279,7 @@ def test_rounds_in_which_other_programs_ran_are_left_out(monkeypatch, tmp_path, 
 
 
 def test_a_batch_whose_rate_is_too_high_ends_worse_than_guessing():
-    """Notebook 09 says why batch 512 by the linear rule lies at or below 0.1."""
+    """Notebook 22 says why batch 512 by the linear rule lies at or below 0.1."""
     diverged, fine = (trials.train(512, rate, epochs=10) for rate in (3.2, 0.4))
     assert diverged["test"] < 0.2 < 0.5 < fine["test"] and fine["loss"] < np.log(10) < 0.2 * diverged["loss"]
 

@@ -161,7 +161,7 @@ def test_command(monkeypatch, capsys):
         return {"kind": "measured", "ranks": 2, "launcher": "mpiexec", "rows": rows, "notes": ["busy"], **links}
 
     monkeypatch.setattr(allreduce, "measure", measure)
-    parser = cli.parser()
+    parser = cli.LABS.parser()
     words = "allreduce --ranks 3 --launcher mpiexec --repeats 9".split()
     assert allreduce.run(parser.parse_args(words)) == 0
     assert asked == {"ranks": 3, "launcher": "mpiexec", "repeats": 9, "runs": None, "show": True}

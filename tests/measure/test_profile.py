@@ -1,9 +1,9 @@
-"""labs.lessons.nb10.profile: own times of operations, from a profile made by hand and from one that a `fit` leaves."""
+"""lessons.faster_steps.profile: own times of operations, from a profile made by hand and one that a `fit` leaves."""
 
 import pytest
 
 from labs import compat
-from labs.lessons.nb10 import peak, profile
+from lessons.faster_steps import peak, profile
 
 
 def write(folder, planes):

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from nbformat.v4 import reads_json
 
-from labs.author import build as kit
-from labs.author.hidden import normal, solution_lines
-from labs.author.regions import regions, strip_markers
 from labs.blanks import blanks
 from labs.files import write as write_text
+from teaching.author import build as kit
+from teaching.author.hidden import normal, solution_lines
+from teaching.author.regions import regions, strip_markers
 
 ROOT = Path(__file__).resolve().parents[2]
 SKIPS = re.compile(
@@ -38,7 +38,7 @@ every_notebook = pytest.mark.parametrize("name", NAMES or [None], ids=str)
 
 def notebook(path: Path):
     assert path.stem != "None", "solutions/ holds no NN_name.py: nothing would be tested"
-    assert path.exists(), f"{path.name} is not built in {path.parent.name}/: run `uv run labs build`"
+    assert path.exists(), f"{path.name} is not built in {path.parent.name}/: run `uv run teach build`"
     return reads_json(path.read_text(encoding="utf-8"))
 
 
@@ -76,7 +76,7 @@ def guard_skips(root: Path) -> list[str]:
 
 def guard_leak(source: Path, student: Path) -> list[str]:
     hidden = {line: number for number, line in solution_lines(source.read_text(encoding="utf-8"), source.name)}
-    assert student.exists(), f"{student.name} is not built in {student.parent.name}/: run `uv run labs build`"
+    assert student.exists(), f"{student.name} is not built in {student.parent.name}/: run `uv run teach build`"
     text = student.read_text(encoding="utf-8")
     if student.suffix == ".ipynb":
         text = "\n".join(cell.source for cell in reads_json(text).cells)
@@ -194,7 +194,7 @@ SOURCE = """\
 # # Small
 # 1 minute of computing on 2 cores
 
-# %% labs={"id": "01.1"}
+# %% labs={"id": "concepts.1"}
 ### BEGIN SOLUTION
 speedup = 45 / 24
 ### END SOLUTION
@@ -251,7 +251,10 @@ def _output(nb):
         (
             SOLVED,
             _unexecuted,
-            ["cell 2 (id labs-01-1) has execution count None instead of 1", "has execution count None instead of 2"],
+            [
+                "cell 2 (id labs-concepts-1) has execution count None instead of 1",
+                "has execution count None instead of 2",
+            ],
         ),
         (SOLVED, lambda nb: nb["cells"][1].update(execution_count=7), ["has execution count 7 instead of 1"]),
         (SOLVED, _error, ["holds an error"]),
@@ -278,7 +281,7 @@ def test_check_refuses_a_changed_notebook(broken, file, how, lines):
     for line in lines:
         assert any(line in problem for problem in problems), problems
     for problem in problems:
-        assert problem.startswith(f"{file}: ") and "uv run labs build" in problem and "\n" not in problem
+        assert problem.startswith(f"{file}: ") and "uv run teach build" in problem and "\n" not in problem
 
 
 def test_build_repairs_what_check_refuses(broken):
@@ -314,7 +317,7 @@ def test_check_refuses_missing_broken_and_orphaned_files(broken, name, text, lin
         (root / name).write_text(text)
     problems = kit.check(root)
     assert len(problems) == 1 and problems[0].startswith(name) and line in problems[0], problems
-    assert "uv run labs build" in problems[0]
+    assert "uv run teach build" in problems[0]
 
 
 def test_check_of_a_tree_without_sources_is_not_empty(tmp_path):

@@ -42,7 +42,7 @@ for name, begin, averaged in (("both", True, True), ("no broadcast", False, True
 
 
 def dense():
-    """The network of notebook 07, with the same weights on all ranks."""
+    """The network of notebook 08, with the same weights on all ranks."""
     keras.utils.set_random_seed(7)
     layers = keras.layers
     hidden, last = layers.Dense(32, "relu"), layers.Dense(10, "softmax")

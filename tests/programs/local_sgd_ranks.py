@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from labs import devices, hvd, ranks
-from labs.lessons.nb09 import equal_ranks
+from lessons.when_workers_do_not_help import equal_ranks
 
 SCRIPT = Path(__file__).parents[2] / "solutions/scripts/local_sgd.py"
 STEPS, BATCH = 12, 4

@@ -5,7 +5,7 @@ import json
 import tempfile
 
 from labs import devices
-from labs.lessons.nb10 import profile
+from lessons.faster_steps import profile
 
 names = devices.workers(8, pin=False, kind="cpu")
 

@@ -131,10 +131,12 @@ def test_the_whole_report_of_a_hostile_course(tmp_path):
         name = "ResNet50_w1" if number < 2 else "ResNet50_w2"
         ending = ".out" if number % 2 == 0 else ".err"
         files.write(root / f"notebooks/runs/{name}{ending}", text.encode(errors="replace"))
-    files.write(root / "notebooks/02b_ring_all_reduce.ipynb", "no notebook")
+    files.write(root / "notebooks/02b_rings.ipynb", "no notebook")
     files.write(root / "notebooks/runs/broken.json", '{"epochs": [')
     files.write(root / "notebooks/runs/x.maxbatch.json", '{"trials": 3}')
-    files.write(root / "notebooks/runs/progress.json", '{"items": {"05.1": {"state": "predicted", "answer": "\\u001b"')
+    files.write(
+        root / "notebooks/runs/progress.json", '{"items": {"resnet50.1": {"state": "predicted", "answer": "\\u001b"'
+    )
     made = report.make(tmp_path / "out", start=root)
     read = {task["id"]: task["answer"] for task in json.loads(made.json.read_text())["tasks"]}
     assert read["T3"] == ANSWERS[names[WRITTEN.index("T3")]].strip() and read["T2"] is None

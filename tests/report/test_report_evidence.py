@@ -11,11 +11,11 @@ from tree import ROOT
 from labs import files
 from labs.checks import tasks
 from labs.checks.kept import read
-from labs.lessons.nb13 import game
-from labs.lessons.nb13.programs import all_reduce, backward, forward, gradient, load, program, update
 from labs.report import document, evidence
 from labs.report.course import look
 from labs.report.gather import gather_report
+from lessons.write_the_schedule import game
+from lessons.write_the_schedule.programs import all_reduce, backward, forward, gradient, load, program, update
 
 LESSONS = tasks.lessons()
 ITEMS = [item for lesson in LESSONS.values() for item in lesson.task]
@@ -55,14 +55,16 @@ def test_the_outcome_compares_largest_batches_of_equal_budgets_only():
         return {f"maxbatch_{model}_32.maxbatch.json": found}
 
     small, large = search("ResNet50V2", 512, 2**30), search("ResNet152V2", 256, 2**30)
-    prediction = tasks.task("08.7")
+    prediction = tasks.task("resnet152.6")
     assert evidence.outcome(SimpleNamespace(measured=small | large), prediction).value == 2
     small = search("ResNet50V2", 64, 2**27)
     assert "cannot be compared" in evidence.outcome(SimpleNamespace(measured=small | large), prediction).text
     assert evidence.outcome(SimpleNamespace(measured=large), prediction) is None
 
 
-@pytest.mark.parametrize(("text", "items"), [(None, {}), ('{"items": {"05.1": {"state": "right"}}}', {"05.1"})])
+@pytest.mark.parametrize(
+    ("text", "items"), [(None, {}), ('{"items": {"resnet50.1": {"state": "right"}}}', {"resnet50.1"})]
+)
 def test_progress_of_any_folder_can_be_read(tmp_path, text, items):
     path = Path(tmp_path, "progress.json")
     if text:
@@ -86,14 +88,17 @@ def one_message(rank, K, L, M):
 def test_the_best_schedules_of_a_student_stand_beside_their_answer(tmp_path, monkeypatch):
     root = reported.course(tmp_path, {"P1": "It sends one message."})
     monkeypatch.setenv("LABS_RUNS", str(root / "notebooks/runs"))
-    game.show("13.1", one_message)
-    game.show("13.2", one_message)  # right, and above its bar
+    game.show("schedule.1", one_message)
+    game.show("schedule.2", one_message)  # right, and above its bar
     report, drawn = gather_report(look(root))
     (task,) = [each for each in report.tasks if each.id == "P1"]
     assert [each.name for each in task.figures] == ["P1-1", "P1-2"] and set(drawn) >= {"P1-1", "P1-2"}
-    assert task.figures[0].caption == "13.1 Plain data parallelism: one's best schedule of the example"
+    assert task.figures[0].caption == "schedule.1 Plain data parallelism: one's best schedule of the example"
     assert "K = 4, L = 6, M = 4: 29.6 ms" in task.figures[0].alt
     assert document.svg(drawn["P1-1"]).lstrip().startswith("<?xml")
-    files.write(root / "notebooks/runs/schedules.json", '{"13.1": {"programs": [1, 2, 3, 4]}, "13.2": {"programs": 5}}')
+    files.write(
+        root / "notebooks/runs/schedules.json",
+        '{"schedule.1": {"programs": [1, 2, 3, 4]}, "schedule.2": {"programs": 5}}',
+    )
     report, _ = gather_report(look(root))
     assert [each.figures for each in report.tasks if each.id == "P1"] == [[]]

@@ -33,13 +33,18 @@ rate = 0.01
 ```
 """
 PROGRESS = {
-    "05.1": {"state": "predicted", "attempts": 1, "answer": "1.6"},
-    "05.9": {"state": "predicted", "attempts": 1, "answer": "1.2"},
-    "07.10": {"state": "predicted", "attempts": 1, "answer": "1.5", "outcome": 1.43, "interval": [1.26, 1.62]},
-    "03.10": {"state": "predicted", "attempts": 1, "answer": "[0.005, 0.005]", "outcome": [0.0050000008, 0.0199999]},
-    "02.5": {"state": "predicted", "attempts": 1, "answer": "'no'", "outcome": "no"},
-    "08.18": {"state": "predicted", "attempts": 1, "answer": "no", "outcome": "can't tell"},
-    "05.4": {"state": "right", "points": 2, "attempts": 3, "answer": "7.1"},
+    "resnet50.1": {"state": "predicted", "attempts": 1, "answer": "1.6"},
+    "resnet50.7": {"state": "predicted", "attempts": 1, "answer": "1.2"},
+    "horovod.10": {"state": "predicted", "attempts": 1, "answer": "1.5", "outcome": 1.43, "interval": [1.26, 1.62]},
+    "horovod.21": {
+        "state": "predicted",
+        "attempts": 1,
+        "answer": "[0.005, 0.005]",
+        "outcome": [0.0050000008, 0.0199999],
+    },
+    "averages.5": {"state": "predicted", "attempts": 1, "answer": "'no'", "outcome": "no"},
+    "networks.5": {"state": "predicted", "attempts": 1, "answer": "no", "outcome": "can't tell"},
+    "resnet50.4": {"state": "right", "points": 2, "attempts": 3, "answer": "7.1"},
 }
 
 
@@ -229,7 +234,7 @@ def test_the_first_page_says_the_main_result_with_its_interval_and_its_figure(ma
 
 def test_the_main_result_compares_two_networks_where_both_were_measured(tmp_path):
     runs = reported.study() | reported.study(network="ResNet152V2", name="ResNet152V2")
-    for name, run in reported.study(1, name="ResNet50_horovod").items():  # as of notebook 07: first by its name
+    for name, run in reported.study(1, name="ResNet50_horovod").items():  # as of notebook 08: first by its name
         runs[name] = reported.changed(run, configuration={"strategy": "horovod"})
     root = reported.keep(reported.course(tmp_path), runs, log=False)
     made = report.gather_report(report.course.look(root))[0]
@@ -246,16 +251,16 @@ def test_the_main_result_compares_two_networks_where_both_were_measured(tmp_path
 
 def test_predictions_stand_beside_what_was_measured(made):
     made, pdf, root = made
-    item = next(item for item in made.report.items if item.id == "05.1")
+    item = next(item for item in made.report.items if item.id == "resnet50.1")
     assert item.answer == "1.6" and item.outcome.value == pytest.approx(rows(root)[1]["speedup"])
-    row = next(row for table in pdf.tables() for row in table if row[0][1] == "05.1")
+    row = next(row for table in pdf.tables() for row in table if row[0][1] == "resnet50.1")
     assert [text for _, text in row][2:] == ["1.6", item.outcome.text]
     told = {item.id: item.outcome and item.outcome.text for item in made.report.items}
-    assert told["08.18"] == "can't tell" and float(told["05.9"]) > 0 and told["08.1"] is None
-    assert told["07.10"] == "1.43 [1.26, 1.62]" and told["03.10"] == "0.005, 0.02"
+    assert told["networks.5"] == "can't tell" and float(told["resnet50.7"]) > 0 and told["resnet152.1"] is None
+    assert told["horovod.10"] == "1.43 [1.26, 1.62]" and told["horovod.21"] == "0.005, 0.02"
     said = {item.id: item.answer for item in made.report.items}
-    assert (said["03.10"], said["02.5"]) == ("0.005, 0.005", "no")
-    check = next(item for item in made.report.items if item.id == "05.4")
+    assert (said["horovod.21"], said["averages.5"]) == ("0.005, 0.005", "no")
+    check = next(item for item in made.report.items if item.id == "resnet50.4")
     assert (check.state, check.points, check.attempts) == ("right", 2, 3)
 
 

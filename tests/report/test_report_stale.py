@@ -68,9 +68,7 @@ def test_an_answer_that_stayed_while_its_runs_were_made_again_is_named_though_it
     later = {name: changed(r, finished="2026-01-04T10:00:00+00:00") for name, r in runs(root).items()}
     reported.saved(reported.keep(root, later), LATE + 10 * 86400)
     assert ("answer older than its run", "T5") in found(root)
-    files.write(
-        root / "notebooks/05b_script_for_a_cluster.ipynb", reported.notebook(reported.answer("T5", "It is 1.5 now."))
-    )
+    files.write(root / "notebooks/06_a_job_for_slurm.ipynb", reported.notebook(reported.answer("T5", "It is 1.5 now.")))
     assert kinds(root) == set()
 
 
@@ -170,7 +168,7 @@ def test_an_oversubscribed_run_is_named_where_its_speed_is_used(root):
     reported.keep(root, {"ResNet50_w2_crowded": crowd})
     assert kinds(root) == set()  # it is on record, and nobody uses it
     cell = reported.answer("T5", "See ResNet50_w2_crowded: it works.")
-    files.write(root / "notebooks/05b_script_for_a_cluster.ipynb", reported.notebook(cell))
+    files.write(root / "notebooks/06_a_job_for_slurm.ipynb", reported.notebook(cell))
     assert "ResNet50_w2_crowded: more workers than" in found(reported.saved(root, LATE))["oversubscribed", "T5"][0]
 
 
@@ -224,7 +222,7 @@ def test_a_finding_stands_in_the_report(root, tmp_path_factory):
 
 
 def test_an_optional_lesson_is_missing_nowhere_and_reported_where_something_of_it_was_done(root):
-    notebook = "12_where_a_step_goes"
+    notebook = "26_where_a_step_goes"
 
     def reported_of():
         made, _ = gather_report(course.look(root))
@@ -233,10 +231,10 @@ def test_an_optional_lesson_is_missing_nowhere_and_reported_where_something_of_i
     items, missing = reported_of()
     assert not items and notebook not in missing and "05_resnet50_scaling" in missing
     kept = {"state": "open", "points": 0, "attempts": 1, "when": "", "answer": "..."}
-    progress = {"version": 1, "items": {"12.1": kept}}
+    progress = {"version": 1, "items": {"step.1": kept}}
     files.write(root / "notebooks/runs/progress.json", json.dumps(progress))
     assert not reported_of()[0]  # its blanks were run, and nothing was answered
-    progress["items"]["12.2"] = kept | {"state": "right", "points": 2, "answer": "<function parts>"}
+    progress["items"]["step.2"] = kept | {"state": "right", "points": 2, "answer": "<function parts>"}
     files.write(root / "notebooks/runs/progress.json", json.dumps(progress))
     items, missing = reported_of()
-    assert "12.2" in items and f"{notebook}: not done are " in missing
+    assert "step.2" in items and f"{notebook}: not done are " in missing

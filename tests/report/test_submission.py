@@ -51,7 +51,7 @@ def private(monkeypatch, tmp_path):
         {"cell_type": "code", "source": "z", "outputs": [error]},
         reported.answer("T4", "Largest: 256."),
     ]
-    files.write(root / "notebooks/04_batch_size_and_learning_rate.ipynb", reported.notebook(*cells))
+    files.write(root / "notebooks/04_batch_and_rate.ipynb", reported.notebook(*cells))
     return root
 
 
@@ -74,7 +74,7 @@ def test_nothing_tells_who_and_where(private, tmp_path):
 
 def test_what_is_not_private_stays(private, tmp_path):
     contents = opened(report.make(tmp_path / "out", start=private, name=SECRET).zip)
-    notebook = json.loads(contents["notebooks/04_batch_size_and_learning_rate.ipynb"])
+    notebook = json.loads(contents["notebooks/04_batch_and_rate.ipynb"])
     assert notebook["cells"][0]["outputs"][1]["data"]["image/png"] == "aGVs/bG8v/d29y+/bGQ="
     html = notebook["cells"][0]["outputs"][1]["data"]["text/html"]
     assert f'base64,{PIXELS}" alt="of <user>"' in html and html.startswith("<p><home>/")

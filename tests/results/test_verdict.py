@@ -8,10 +8,10 @@ import pytest
 from scipy.stats import t
 
 from labs import recorded
-from labs.lessons.nb08b import logs
 from labs.results import intervals, verdict
 from labs.results.record import Configuration
 from labs.results.run import Epoch, MetricsError, Run, load_record
+from lessons.two_networks import logs
 
 
 def run(model, workers, times, strategy="mirrored", images=512, resolution=0.0):

@@ -88,7 +88,7 @@ def test_the_shares_of_notebook_06_follow_its_controls():
     import numpy as np
 
     from labs.data import shares
-    from labs.lessons.nb06 import pictures
+    from lessons.horovod_sharding import pictures
 
     draw = pictures.explorer(np.repeat(np.arange(10), 24))
     sources = ["sorted by class", "shuffled once"]

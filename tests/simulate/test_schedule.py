@@ -9,7 +9,10 @@ from dataclasses import replace
 import pytest
 from tree import ROOT
 
-from labs.lessons.nb13.programs import (
+from labs.simulate import memory
+from labs.simulate.given import SimulationError
+from labs.simulate.schedule import OPERATIONS, Case, play
+from lessons.write_the_schedule.programs import (
     ProgramError,
     activation,
     all_gather,
@@ -29,9 +32,6 @@ from labs.lessons.nb13.programs import (
     wait,
     weights,
 )
-from labs.simulate import memory
-from labs.simulate.given import SimulationError
-from labs.simulate.schedule import OPERATIONS, Case, play
 
 GRID = list(itertools.product((1, 2, 3, 4, 8), (1, 2, 5, 12)))
 

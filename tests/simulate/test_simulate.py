@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from labs.lessons.nb01 import laws, pipeline
-from labs.lessons.nb02 import sgd, stragglers
 from labs.simulate import memory, reduce
 from labs.simulate.given import SimulationError
+from lessons.averages import sgd, stragglers
+from lessons.basic_concepts import laws, pipeline
 
 WORKERS = (1, 2, 3, 4, 5, 8, 13)
 SIZES = (0, 1, 2, 3, 7, 16, 100)

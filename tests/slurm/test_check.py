@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from labs import sandbox
-from labs.author import render
 from labs.slurm import check, sites
+from teaching.author import render
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(__file__).parents[1] / "data" / "slurm"

@@ -438,7 +438,7 @@ def test_unwritable_folder_ends_a_program_before_it_trains(tmp_path):
 
 def test_script_with_blanks_says_so_in_one_line(tmp_path):
     from labs import blanks
-    from labs.author import regions
+    from teaching.author import regions
 
     source = (ROOT / "solutions/scripts/ResNet50.py").read_text()
     script = tmp_path / "ResNet50.py"

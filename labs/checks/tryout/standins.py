@@ -20,7 +20,7 @@ def replace(instead):
     """Put instead[old] for each function `old`, wherever a module of the kit or of Keras has it under a name."""
     new = {id(old): made for old, made in instead.items()}
     for name, module in list(sys.modules.items()):
-        if name.startswith(("labs.", "keras.", "tensorflow.keras.")) and not name.startswith("labs.checks"):
+        if name.startswith(("labs.", "lessons.", "keras.", "tensorflow.keras.")) and not name.startswith("labs.checks"):
             for attribute, value in list(vars(module).items()):
                 if id(value) in new:
                     setattr(module, attribute, new[id(value)])

@@ -1,1 +1,0 @@
-"""A batch script for a cluster (T5): the second part of 05."""

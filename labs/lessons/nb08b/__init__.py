@@ -1,1 +1,0 @@
-"""ResNet152V2 against ResNet50V2 (T10): the second part of 08."""

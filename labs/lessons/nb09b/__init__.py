@@ -1,7 +1,0 @@
-"""Why more workers may not help, continued: large batches, several runs at once, one late worker (W1).
-
-one_rate      one run with a given rate, on given cores (a program)
-late_workers  a server and workers of which one is late: wait for it, or leave it out (a program)
-
-Its other experiments and its figures are those of labs.lessons.nb09: small, trials, pictures, compared.
-"""

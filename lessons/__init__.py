@@ -1,0 +1,21 @@
+"""What belongs to notebooks only: a folder for each, with its name, and modules that several share.
+
+    NAME/tasks.toml     its title, minutes, and items in order: checks, choices, predictions, written answers (format:
+                        labs.checks.tasks)
+    NAME/questions.py   the functions that judge its checks
+    NAME/pictures.py    its pictures, where it has any of its own
+    canvas              their figures that can move: drawn within a blink
+    drawing             what all of them share
+    asked               the question that a measured speedup raises, and what several judges ask of an answer
+    connected           a function on several ranks that exchange, played in one process: 02b, 08, 20 to 22, 25
+    training_scripts    is a training script right, by what it did when it was tried out: 05 to 09
+    batch_scripts       is a batch script right: 06, 09, 20
+    own_runs            the rows of a study that a student has measured, and a figure of them: 05, 09, 10
+    compare             two scripts, or the loss of several runs, side by side: 08 and 09
+    on_gpu              what was measured on one GPU, beside the student's own figures: 04, 10, 24, 25, 27
+    timeline            Horovod's timeline in numbers, timelines its pictures: 08 and 26
+
+A lesson is this folder, its text solutions/NN_name.py, the scripts that it has (solutions/scripts), and its right and
+wrong answers tests/lessons/answers/NAME.py: to add one, copy these. No other code names it; the table of the README
+lists it for readers. Notebook 00 draws all.
+"""

@@ -1,0 +1,1 @@
+"""A batch script for a cluster (T5)."""

@@ -1,0 +1,98 @@
+"""A small network with Horovod, for experiments: right, wrong on purpose, slowed down, or with a rank that dies.
+
+Started as `python -m lessons.horovod_training.experiment OPTIONS` in each rank; `--help` lists the options.
+
+--batch_size is the global batch and --rate the learning rate that is used, whatever the number of ranks is.
+"""
+
+import argparse
+import time
+
+from labs import data, devices, hvd, models, ranks, training  # first: it silences TensorFlow's start-up messages
+
+# isort: split
+import keras
+
+
+class Disturb(keras.callbacks.Callback):
+    """Pauses one rank in each step, or lets it fail at the beginning of its second epoch."""
+
+    def __init__(self, slow, die):
+        super().__init__()
+        self.slow, self.die = slow, die
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if hvd.rank() == self.slow[0]:
+            time.sleep(self.slow[1] / 1000)
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if hvd.rank() == self.die and epoch == 1:
+            raise RuntimeError(f"rank {hvd.rank()} cannot go on (this experiment wants it so)")
+
+
+def main():
+    """One training, as the command line says; prints its loss and whether the weights of all ranks are identical."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--batch_size", type=int, default=32, help="images per step, over all ranks")
+    parser.add_argument("--rate", type=float, default=0.01, help="learning rate, as it is used")
+    parser.add_argument(
+        "--network",
+        choices=("dense", "SmallCNN", "ResNet50V2"),
+        default="dense",
+        help="dense has no batch normalisation",
+    )
+    parser.add_argument("--optimizer", choices=("averaging", "plain", "horovods_own"), default="averaging")
+    parser.add_argument("--unchecked", action="store_true", help="without the callbacks of labs.hvd, which check")
+    parser.add_argument(
+        "--slow", nargs=2, type=int, default=(-1, 0), metavar=("RANK", "MS"), help="RANK pauses in each step"
+    )
+    parser.add_argument(
+        "--accident", action="store_true", help="one of the ranks fails at the beginning of its second epoch"
+    )
+    training.arguments(parser)
+    args = training.parse(parser)
+
+    hvd.init()
+    devices.pin(hvd.local_rank(), hvd.local_size())
+    keras.utils.set_random_seed(args.seed)  # here all ranks begin with equal weights, also without a broadcast
+
+    dataset = data.load(args.dataset, images=args.images)
+    numbers = data.order(dataset, args.batch_size, seed=args.seed).shard(hvd.size(), hvd.rank())
+    ranks.check_shards(numbers, len(dataset.labels), dropped=len(dataset.labels) % args.batch_size)
+    train = data.batches(dataset, numbers, args.batch_size // hvd.size())
+
+    optimizer = keras.optimizers.SGD(args.rate)
+    if args.optimizer == "averaging":
+        optimizer = hvd.DistributedOptimizer(optimizer)
+    elif args.optimizer == "horovods_own":
+        from horovod.tensorflow.keras import DistributedOptimizer
+
+        optimizer = DistributedOptimizer(optimizer)
+
+    hidden, last = keras.layers.Dense(32, "relu"), keras.layers.Dense(len(dataset.classes), "softmax")
+    dense = keras.Sequential([keras.layers.Flatten(), hidden, last])
+    network = dense if args.network == "dense" else models.network(args.network, args.image_size, len(dataset.classes))
+    model = keras.Sequential([models.preprocessing(args.image_size), network])
+    model.build((None, *dataset.images.shape[1:]))
+    model.compile(optimizer=optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=False)
+
+    callbacks = [Disturb(args.slow, 1 if args.accident else None)]
+    if not args.unchecked:
+        callbacks += [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()]
+        run = {"model": args.network, "strategy": "horovod", "workers": hvd.size(), "learning_rate": args.rate}
+        callbacks += [training.Recorder(args, images=len(dataset.labels), **run)]
+
+    before = ranks.compare_weights(model)
+    verbose = 0 if hvd.rank() else 2
+    history = model.fit(train, epochs=args.epochs, shuffle=False, verbose=verbose, callbacks=callbacks)
+    after = ranks.compare_weights(model)
+
+    first = float(model.trainable_weights[0].numpy().flat[0])
+    print(f"rank {hvd.rank()}: loss {history.history['loss'][-1]:.6f}, first weight {first:+.8f}", flush=True)
+    if hvd.rank() == 0:
+        print(f"Weights identical on all ranks: {before['identical']} before, {after['identical']} after the training")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,498 @@
+"""Judges of 08_horovod_training. The six steps are judged by what each rank of the script does, up to its `fit`."""
+
+import re
+from functools import cache
+from math import prod
+
+import numpy as np
+
+from labs.checks.judging import judges
+from labs.checks.reading import close, near
+from labs.checks.student_code import tried
+from lessons import connected, training_scripts
+from lessons.horovod_training.script import step
+from lessons.training_scripts import LOCAL_SIZE, SIZE
+
+RANKS = list(range(SIZE))
+LOCAL_RANKS = [rank % LOCAL_SIZE for rank in RANKS]
+BROADCAST, AVERAGE = "BroadcastGlobalVariablesCallback", "MetricAverageCallback"
+
+
+@judges("horovod.2")
+def size(count):
+    yield count == 2, "That would be one process per node, and three GPUs on each node would stay idle."
+    yield count == 4, "That is one node's share. How many nodes are there?"
+    yield count == 6, "Multiply nodes by tasks per node instead of adding them."
+    yield count != 8, "K = nodes x tasks per node, with one task for each GPU of a node."
+
+
+@judges("horovod.3")
+def place(node, local):
+    yield local == 6, "No node has a GPU with this number, since each has 4. Start again at 0 on each node."
+    yield (
+        (node, local) in ((0, 2), (2, 2)),
+        "The local rank is right. Which node is it, if the first one is node 0 and has ranks 0 to 3?",
+    )
+    yield (node, local) == (2, 1), "The two numbers are swapped: first the node, then the local rank."
+    yield node == 1 and local == 3, "Both counts begin at 0: the first rank of a node has local rank 0."
+    yield (node, local) != (1, 2), "Write ranks 0 to 7 in two rows of four, one row for each node, and find 6."
+
+
+@judges("horovod.4")
+@step(1)
+def start(plays):
+    facts = plays[-1][0]
+    started, early = facts["hvd"].get("started"), facts["hvd"].get("early")
+    missing = not started and not facts["error"]
+    yield missing, "Horovod is never started. Without that, every process believes that it is alone, or fails."
+    yield early, "Something asks Horovod for a rank or the size before Horovod is started. Start it first."
+    if not started:
+        yield from training_scripts.stop(plays)
+
+
+@judges("horovod.5")
+@step(2)
+def pin(plays):
+    pins = [facts["hvd"].get("pins", []) for facts in plays[-1]]
+    if not all(pins):
+        yield from training_scripts.stop(plays)
+        yield True, "`devices.pin` is not called, so all ranks of a node would share one device."
+    local = [each[-1].get("local_rank") for each in pins]
+    yield (
+        local == RANKS,
+        f"This number counts over all nodes: rank {SIZE - 1} is on the second node, and would ask for worker "
+        f"{SIZE - 1} of {LOCAL_SIZE}, which does not exist. Which number starts again at 0 on each node?",
+    )
+    yield (
+        local in ([LOCAL_SIZE] * SIZE, [SIZE] * SIZE),
+        "This is the number of ranks, which is the same on every rank: all of them would use the same worker.",
+    )
+    yield (
+        local != LOCAL_RANKS,
+        f"Ranks 0 to {SIZE - 1} ask for workers {local}. On each node, these must be different and must exist.",
+    )
+    sharing = [each[-1].get("local_size") for each in pins]
+    yield (
+        None in sharing,
+        "`devices.pin` is not told how many ranks share this machine, so it cannot refuse to put two on one GPU.",
+    )
+    yield (
+        sharing != [LOCAL_SIZE] * SIZE,
+        "The second number says how many ranks share *this machine*, not how many there are in total.",
+    )
+
+
+@judges("horovod.6")
+@step(3)
+def shard(plays):
+    asked = [facts["hvd"].get("shards", [])[-1:] for facts in plays[-1]]
+    yield (
+        any(call and call[0] == [rank, SIZE] for rank, call in enumerate(asked)),
+        "The two numbers are swapped: first comes the number of shards, then the index of this shard.",
+    )
+    for error in (facts["error"] for by_rank in reversed(plays) for facts in by_rank):
+        if error and "numbers" in error["code"] and re.search(r"Dataset' object is not subscriptable", error["says"]):
+            yield (
+                True,
+                f"Line {error['line']}: `{error['code']}`: `numbers` is a tf.data.Dataset, which you cannot index or "
+                "slice like a list. Look among its methods for one that gives each worker a part of it.",
+            )
+    yield from training_scripts.unfair(plays)
+
+
+@judges("horovod.7")
+@step(4)
+def optimizer(plays):
+    (alone,), fits = yield from training_scripts.fits(plays)
+    yield (
+        any((fit["wrapped"] or {}).get("by") == "horovod" for fit in fits),
+        "With Keras 3, Horovod's own Keras classes average nothing, without any error, and every rank trains a "
+        "network of its own. Take the classes from `labs.hvd`.",
+    )
+    for fit in fits:
+        yield from training_scripts.another_optimizer(fit["optimizer"])
+    rates, told = [training_scripts.first_rate(fit) for fit in fits], plays[-1][0]["recorders"]
+    yield len(set(rates)) > 1, f"The ranks start with different rates: {', '.join(f'{rate:.4g}' for rate in rates)}."
+    rate, one = rates[0], training_scripts.first_rate(alone)
+    lost = told and isinstance(told[0]["learning_rate"], float) and not near(rate, told[0]["learning_rate"])
+    yield lost, "The recorder is told a different rate from the optimizer's. Are both given the computed rate?"
+    fixed, less = near(rate, training_scripts.RATE), near(rate, training_scripts.RATE / SIZE)
+    yield fixed, "The rate does not depend on the ranks, and Horovod does not scale it. What does the linear rule say?"
+    yield (
+        not near(one, training_scripts.RATE),
+        f"With one rank the learning rate must be {training_scripts.RATE}; it is {one:.4g}.",
+    )
+    nodes = f"With {SIZE} ranks, {LOCAL_SIZE} on each node, the rate is that for {LOCAL_SIZE}. Which batch grows?"
+    yield near(rate, training_scripts.RATE * LOCAL_SIZE), nodes
+    yield (
+        less,
+        "You divide: with more ranks, the batch is larger and the gradient less noisy, so an update may be larger.",
+    )
+    yield (
+        not near(rate, training_scripts.RATE * SIZE),
+        f"With {SIZE} ranks, the linear rule does not give your script's rate.",
+    )
+    yield (
+        not all(fit["wrapped"] for fit in fits),
+        "The optimizer is not wrapped: the gradients are not averaged, and each rank would train its own network.",
+    )
+    passes = fits[0]["wrapped"]["passes"]
+    yield (
+        passes != 1,
+        f"With backward_passes_per_step={passes} the weights change only in every {passes}th step, on a batch that "
+        f"is {passes} times as large, so you could not compare runs.",
+    )
+
+
+@judges("horovod.8")
+@step(5)
+def callbacks(plays):
+    (alone,), fits = yield from training_scripts.fits(plays)
+    for fit in fits:
+        kinds = [kind for names in fit["callbacks"] for kind in names]
+        yield (
+            BROADCAST not in kinds,
+            "There is no broadcast: the ranks begin with different random weights. Adding equal gradients to "
+            "different weights leaves them different forever.",
+        )
+        yield AVERAGE not in kinds, "Metrics are not averaged: your log would show the loss on rank 0's share only."
+        after = {BROADCAST, AVERAGE} & set(kinds[kinds.index("Recorder") :] if "Recorder" in kinds else ())
+        yield (
+            after,
+            "The recorder comes before Horovod's callbacks, so it would record values that are not averaged yet.",
+        )
+        yield "Recorder" not in kinds, "`fit` runs without the recorder: there would be no record of your run."
+    roots = [fit["roots"][0] for fit in fits]
+    other = len(set(roots)) > 1
+    yield other, "Each rank names a different root, so they do not get the same weights. All must name the same one."
+
+
+@judges("horovod.9")
+@step(6)
+def log(plays):
+    (alone,), fits = yield from training_scripts.fits(plays)
+    here, *others = [fit["verbose"] for fit in fits]
+    yield here == 2 and set(others) == {2}, "Each rank would print each epoch: with K ranks, each line appears K times."
+    yield here != 2 and 2 in others, "This is the wrong way round: one rank prints, and all the others are silent."
+    yield here == 1, "1 is a progress bar, which fills a log with broken lines. Which value gives one line per epoch?"
+    yield here != 2, f"Rank 0 trains with verbose={here}. Which value gives one line per epoch?"
+    node = others[LOCAL_SIZE - 1] != 0 and others[0] == 0
+    yield node, "One rank of each node would print. Which number is 0 on only one rank of the whole job?"
+    yield any(others), "The other ranks still print. Which value of verbose makes `fit` silent?"
+    yield alone["verbose"] != 2, f"A single rank trains with verbose={alone['verbose']}, but it is rank 0 as well."
+
+
+@judges("horovod.11")
+def batch_of_one(images, steps, updates, alone, both):
+    from labs.results.record import Record
+
+    records = isinstance(alone, Record) and isinstance(both, Record)
+    yield (
+        not records,
+        "Leave the two records at the end of the call as they are: they belong to your runs on 1 and 2 ranks.",
+    )
+    ranks = [run.configuration.workers for run in (alone, both)]
+    yield (
+        ranks != [1, 2],
+        f"These are records of runs on {ranks[0]} and {ranks[1]} ranks, but the check needs those on 1 and on 2.",
+    )
+    global_batch = alone.configuration.global_batch
+    whole = alone.dataset_images // global_batch
+    yield (
+        images == global_batch,
+        "This is the number of images that all ranks together take in a step. How many of them does one rank take?",
+    )
+    yield (
+        images == 2 * global_batch,
+        "This is what both ranks took in your run on 2 ranks. Here, --batch_size is that of the run on 1 rank.",
+    )
+    yield (
+        not near(images, global_batch / 2),
+        "--batch_size is for all ranks, and each takes an equal part of it. How many ranks are there?",
+    )
+    yield (
+        steps == whole // 2,
+        "Your run on 2 ranks had this number of steps, but each step took twice as many images as here.",
+    )
+    yield steps == 2 * whole, "All ranks take a step together: count the images that all of them take in it."
+    yield steps != whole, "Divide the images of an epoch by those that all ranks take together in a step."
+    letter = str(updates).strip("()., ").lower()[:1]
+    yield (
+        letter == "a",
+        "The images and the steps are the same. But what does step 4 of the script do to the rate on 2 ranks?",
+    )
+    yield letter == "b", "That is your run on 2 ranks, with twice the --batch_size."
+    yield (
+        letter == "d",
+        "An update uses the images of all ranks. How many are there here, and how many in the run on 1 rank?",
+    )
+    yield letter != "c", f"{str(updates)[:20]!r} is not one of the choices: a, b, c, d."
+
+
+@judges("horovod.14")
+def networks(count):
+    yield count == 1, "The ranks began with equal weights. Compare the first weights that they printed at the end."
+    yield count == 2, "That is how many there were in the run above, which had two ranks."
+    yield count == 0, "Each rank does train: its loss goes down."
+    yield count != 4, "A rank that uses only its own gradient trains a network of its own. Count the ranks."
+
+
+@judges("horovod.23")
+def rules(function):
+    cases = ((0.01, 1), (0.01, 16), (0.02, 8))
+    values = [function(rate, ranks) for rate, ranks in cases]
+    yield (
+        any(not hasattr(value, "__len__") or isinstance(value, dict | str) or len(value) != 3 for value in values),
+        "Return three rates: by the linear, the square-root and the 2/3-power rule, in this order.",
+    )
+    values = [list(map(float, value)) for value in values]
+    for rule, rate in zip(("linear", "square-root", "2/3-power"), values[0], strict=True):
+        alone = f"For a single rank no rule changes the rate, but your {rule} rule turns 0.01 into {rate:.4g}."
+        yield not abs(rate - 0.01) <= 1e-9, alone
+    rows = [(value, rate, ranks) for value, (rate, ranks) in zip(values[1:], cases[1:], strict=True)]
+
+    def wrong(place, power):
+        return any(not abs(value[place] / (rate * ranks**power) - 1) <= 1e-6 for value, rate, ranks in rows)
+
+    yield wrong(0, 1), "The first rate is wrong. By the linear rule, multiply the rate by the number of ranks."
+    yield (
+        wrong(1, 0.5),
+        "The linear rule is right. The second rule uses the square root of the number of ranks as its factor.",
+    )
+    yield (
+        wrong(2, 2 / 3),
+        "Two are right. The third factor is the number of ranks to the power 2/3: put brackets around 2/3.",
+    )
+
+
+@judges("horovod.16")
+def tensors(count, size):
+    trained, every, layers, gradient = _resnet()
+    yield (
+        count == every,
+        "This counts all variables. Moving means and variances are not trained, so they have no gradient.",
+    )
+    yield count == layers, "This counts the layers. A layer may have several variables with a gradient, or none at all."
+    yield count != trained, "There is one tensor for each trainable variable: how long is `network.trainable_weights`?"
+    yield close(size, gradient), None
+    yield (
+        any(near(size, gradient / unit) for unit in (1e6, 2**20)),
+        "The number of tensors is right. Give bytes instead of megabytes.",
+    )
+    yield (
+        abs(size - gradient / 4) < 1e-3 * gradient,
+        "The number of tensors is right. This is how many values they hold. How many bytes does a float32 take?",
+    )
+    yield (
+        abs(size - 2 * gradient) < 1e-3 * gradient,
+        "The number of tensors is right. Give the bytes of one rank's gradient, not of both ranks.",
+    )
+    yield True, "The number of tensors is right. Add up the sizes of all the tensors, in float32."
+
+
+@cache
+def _resnet():
+    """Of ResNet50V2: trainable variables, all variables, layers, and bytes of its gradient."""
+    from labs import models
+
+    network = models.network("ResNet50V2", 32, 10)
+    gradient = models.memory(network, batch=1)["gradients"]
+    return len(network.trainable_weights), len(network.weights), len(network.layers), gradient
+
+
+@judges("horovod.17")
+def waits(rank):
+    yield rank == 1, "This rank announces its gradients last. What does the other one do until then?"
+    yield (
+        rank != 0,
+        "Look at the marks in each row. Whose comes first, and what does that rank do until the other mark appears?",
+    )
+
+
+# The student's own DistributedOptimizer
+
+
+@judges("horovod.18")
+def begin_equal(path):
+    for size in (1, 3):
+        world = connected.World(size)
+        function = yield from connected.defined(path, "begin_equal", world)
+        try:
+            found = world.play(lambda: _begun(world, function))  # noqa: B023
+        except connected.ConnectedError as problem:
+            yield True, str(problem)
+        yield from _unequal(found, size)
+
+
+def _unequal(found, size):
+    """Cases of weights that are not those of rank 0."""
+    how, wanted = f"With {size} ranks,", found[0][0]
+    wrong = [
+        (rank, number, trained[number], np.array_equal(new, before[number]))
+        for rank, (before, after, trained) in enumerate(found)
+        for number, new in enumerate(after)
+        if not np.array_equal(new, wanted[number])
+    ]
+    if not wrong:
+        return
+    yield size == 1, "A single rank is rank 0, so nothing should change. Your function changes its weights."
+    for other in range(1, size):
+        same = all(np.array_equal(a, b) for _, after, _ in found for a, b in zip(after, found[other][0], strict=True))
+        yield same, f"{how} all ranks have the weights of rank {other} afterwards, not those of rank 0."
+    yield (
+        not any(trained for _, _, trained, _ in wrong),
+        f"{how} the trained weights are equal, but those of a frozen layer, or moving means, are not.",
+    )
+    rank, number, _, before = wrong[0]
+    yield before, f"{how} some weights of rank {rank} have not changed."
+    equal = all(np.array_equal(after[number], found[0][1][number]) for _, after, _ in found)
+    yield equal, f"{how} all ranks have equal weights afterwards, but they are not those of rank 0."
+    yield True, f"{how} some weights of rank {rank} are neither its own nor those of rank 0."
+
+
+def _begun(world, function):
+    """(weights before, weights after, whether each is trained) of a small model on one rank."""
+    import keras
+
+    keras.utils.set_random_seed(world.rank())
+    layers = [keras.Input((3,)), keras.layers.Dense(2, trainable=False), keras.layers.BatchNormalization()]
+    model = keras.Sequential([*layers, keras.layers.Dense(1)])
+    for variable in model.variables:
+        variable.assign(variable + world.rank())
+    before = model.get_weights()
+    with tried(f"{world.size()} ranks"):
+        function(model)
+    trained = [any(each is weight for weight in model.trainable_weights) for each in model.weights]
+    return before, model.get_weights(), trained
+
+
+_SHAPES, _STEPS = ((3, 4), (4,), (1,)), 3
+_SETTINGS = {
+    "SGD": lambda optimizers: optimizers.SGD(0.1, momentum=0.9),
+    "Adam": lambda optimizers: optimizers.Adam(0.1),
+    "SGD with clipnorm": lambda optimizers: optimizers.SGD(0.1, clipnorm=0.5),
+}
+
+
+@judges("horovod.19")
+def distributed(path):
+    import keras
+
+    for size in (1, 2, 3):
+        for name, make in _SETTINGS.items():
+            world = connected.World(size)
+            function = yield from connected.defined(path, "distributed", world)
+            try:
+                found = world.play(lambda: _stepped(world, function(make(keras.optimizers))))  # noqa: B023
+            except connected.ConnectedError as problem:
+                yield True, str(problem)
+            wanted, whole = _alone(make, size), sum(map(prod, _SHAPES))
+            sent = sum(exchange.values for exchange in world.exchanges) / _STEPS
+            for rank, after in enumerate(found):
+                if not _equal(after, wanted):
+                    how = f"With {size} rank{'s' * (size > 1)} and {name}, "
+                    yield True, how + _what_it_does(found, rank, make, size, sent / whole)
+            times = f"each step exchanges {sent / whole:.3g} times as many values as the gradients contain"
+            yield size > 1 and sent > 1.01 * whole, f"With {size} ranks, the weights are right, but {times}."
+
+
+def _gradients_of(rank, number):
+    random = np.random.default_rng((7, rank, number))
+    return [random.normal(0, 1 + rank, shape).astype("float32") for shape in _SHAPES]
+
+
+def _stepped(world, optimizer):
+    """Weights after the steps of one rank."""
+    import keras
+    import tensorflow as tf
+
+    weights = [keras.Variable(np.ones(shape, "float32")) for shape in _SHAPES]
+    with tried(f"{world.size()} ranks"):
+        for number in range(_STEPS):
+            optimizer.apply([tf.constant(each) for each in _gradients_of(world.rank(), number)], weights)
+    return [weight.numpy() for weight in weights]
+
+
+def _alone(make, size, factor=1.0, ranks=None):
+    """Weights after the same steps in one process, with the mean gradient times a factor; ranks: whose gradients."""
+    import keras
+
+    optimizer = make(keras.optimizers)
+    weights = [keras.Variable(np.ones(shape, "float32")) for shape in _SHAPES]
+    for number in range(_STEPS):
+        by_rank = [_gradients_of(rank, number) for rank in (range(size) if ranks is None else ranks)]
+        optimizer.apply([factor * np.mean(each, axis=0) for each in zip(*by_rank, strict=True)], weights)
+    return [weight.numpy() for weight in weights]
+
+
+def _equal(values, wanted):
+    return all(np.allclose(a, b, rtol=1e-4, atol=1e-5) for a, b in zip(values, wanted, strict=True))
+
+
+def _momentum_averaged(make, size):
+    """Weights of each rank after the same steps, each by its own gradients, with momentum averaged after each step."""
+    import keras
+
+    own = [make(keras.optimizers) for _ in range(size)]
+    weights = [[keras.Variable(np.ones(shape, "float32")) for shape in _SHAPES] for _ in range(size)]
+    for number in range(_STEPS):
+        for rank, optimizer in enumerate(own):
+            optimizer.apply(_gradients_of(rank, number), weights[rank])
+        for same in zip(
+            *(optimizer.variables[2:] for optimizer in own), strict=True
+        ):  # after the iterations and the rate
+            mean = np.mean([each.numpy() for each in same], axis=0)
+            for each in same:
+                each.assign(mean)
+    return [[weight.numpy() for weight in each] for each in weights]
+
+
+def _what_it_does(found, rank, make, size, sent):
+    """Which mistake wrong weights show. sent: values exchanged in a step, in those of the gradients."""
+    got = found[rank]
+    if _equal(got, [np.ones(shape) for shape in _SHAPES]):
+        return f"no weight of rank {rank} has changed after {_STEPS} steps."
+    if size == 1:
+        return "the steps are not those of the optimizer that was given: was yours made from its settings?"
+    own = [_alone(make, size, ranks=[other]) for other in range(size)]
+    if all(_equal(each, own[0]) for each in found):
+        return "all ranks use the gradient of rank 0, and the gradients of the others are lost."
+    if _equal(got, own[rank]):
+        return f"rank {rank} uses its own gradient: nothing that was exchanged has reached its weights."
+    if _equal(got, _alone(make, size, factor=size)):
+        return f"the weights are those of a gradient {size} times too large: this is the sum, and you need the mean."
+    if _equal(got, _alone(make, size, factor=1 / size)):
+        return f"the weights are those of a gradient {size} times too small: did you divide once too often?"
+    if all(map(_equal, found, _momentum_averaged(make, size))):
+        return "each rank uses its own gradient, and you average the *momentum*. The weights drift apart all the same."
+    if 0 < sent < 0.99:
+        return f"only {sent:.0%} of the gradients' values are exchanged: for the rest, each rank uses its own."
+    if any(not _equal(got, other) for other in found):
+        return f"rank {rank} has different weights from the others after {_STEPS} steps."
+    mean = [np.mean(each, axis=0) for each in zip(*own, strict=True)]
+    if _equal(got, mean):
+        return (
+            "each rank takes its own step, and then you average the *weights*. Average the gradients before the step."
+        )
+    return "all ranks agree, but their step is not that of the mean gradient: what do you average, and when?"
+
+
+@judges("horovod.22")
+def clipnorm(bound, changes):
+    clipped, on_4 = 0.005, changes[4]  # what the notebook clipped with, and the change of W that it saw
+    farther = on_4 / changes[1]
+    yield near(bound, clipped / 4, 1e-3), None
+    yield near(bound, clipped, 1e-3), f"With this clipnorm, W changed by {on_4:.3g} on 4 replicas in your run above."
+    yield (
+        bound > clipped,
+        f"With a smaller clipnorm, {clipped:g}, W changed by {on_4:.3g} on 4 replicas. Which way must you go?",
+    )
+    yield bound <= 0, "A clipnorm is a length above 0. With 0, the weights would never change."
+    yield (
+        bound < clipped / 4,
+        "W would stay within the bound, but the updates would be smaller than necessary. Give the largest clipnorm.",
+    )
+    yield (
+        True,
+        f"On 4 replicas, W changed {farther:.3g} times as much as on 1. How much of the bound may each replica use?",
+    )

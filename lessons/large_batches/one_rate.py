@@ -1,0 +1,80 @@
+"""One run of the course's small network with a given rate, on given cores: python -m lessons.large_batches.one_rate
+
+    --rate 0.1 --cores 0 1      the cores by their place in the list of those that this process may use
+
+A search for a rate starts several of these, which exchange nothing. Each writes a record with
+val_accuracy among its metrics.
+"""
+
+import argparse
+import os
+import time
+
+from labs import jobs
+from labs.jobs.job import GOING
+
+VALIDATION = 297  # images, the last ones
+
+
+class Starts:
+    """start(rate) starts a run on the first free one of `places`, tuples of cores, and returns its job.
+
+    options: the program's options; prefix: what the jobs' names begin with. Raises jobs.JobError.
+    """
+
+    def __init__(self, places, options, prefix):
+        self._places, self._options, self._prefix, self._started = places, options, prefix, []
+        self._begin = time.perf_counter()
+
+    def __call__(self, rate):
+        going = [place for place, job, _ in self._started if job.state in GOING]
+        place = next((place for place in self._places if place not in going), self._places[0])
+        options = ["lessons.large_batches.one_rate", "--rate", rate, "--cores", *place, *self._options]
+        begin = time.perf_counter() - self._begin
+        job = jobs.start("-m", *options, name=f"{self._prefix}_{rate:g}")
+        self._started.append((place, job, begin))
+        return job
+
+    def bars(self):
+        """[(label, begin, end)] of all runs that have ended, in seconds from the start of the first."""
+        zero = time.time() - (time.perf_counter() - self._begin)
+        return [
+            (f"rate {job.name.rsplit('_')[-1]}", begin, job.out.stat().st_mtime - zero)
+            for _, job, begin in self._started
+        ]
+
+
+def main():
+    from labs import data, models, training  # first: it silences TensorFlow's start-up messages
+
+    # isort: split
+    import keras
+    import tensorflow as tf
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rate", type=float, required=True)
+    parser.add_argument("--cores", type=int, nargs="+", required=True)
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--batch_size", type=int, default=32)
+    training.arguments(parser)
+    args = training.parse(parser)
+
+    allowed = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {allowed[core % len(allowed)] for core in args.cores})
+    tf.config.threading.set_intra_op_parallelism_threads(len(args.cores))
+    tf.config.threading.set_inter_op_parallelism_threads(len(args.cores))
+    keras.utils.set_random_seed(args.seed)
+    dataset = data.load(args.dataset, images=args.images)
+    kept = data.Dataset(dataset.name, dataset.images[:-VALIDATION], dataset.labels[:-VALIDATION], dataset.classes)
+    train = data.pipeline(kept, args.batch_size, seed=args.seed)
+    model = models.build("SmallCNN", args.image_size, len(dataset.classes))
+    optimizer = keras.optimizers.SGD(args.rate)
+    model.compile(optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=False)
+    asked = {"model": "SmallCNN", "strategy": "single", "workers": 1}
+    recorder = training.Recorder(args, **asked, images=len(kept.images), learning_rate=args.rate)
+    held_back = dataset.images[-VALIDATION:], dataset.labels[-VALIDATION:]
+    model.fit(train, validation_data=held_back, epochs=args.epochs, shuffle=False, verbose=2, callbacks=[recorder])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""20 steps of one Keras model on one engine: `python -m lessons.other_engines.same_steps OPTIONS`, in each rank.
+
+All engines begin with the same weights and take the same batches, in float32 and without dropout. There are several
+cases (CASES). The weights after each are written beside the run's log, as NAME.npz: a vector for each case.
+
+With --engine jax, KERAS_BACKEND=jax must be in the environment: Keras chooses its backend when it is imported.
+"""
+
+import argparse
+import contextlib
+import os
+from pathlib import Path
+
+from labs import data, devices  # first: it silences TensorFlow's start-up messages
+
+# isort: split
+import keras
+import numpy as np
+
+STEPS, BATCH, RATE, SURE = 20, 64, 0.003, 20
+ENGINES = ("single", "mirrored", "horovod", "jax")
+CASES = {
+    "plain": "the loss takes the last layer's scores",
+    "order1": "the images of each batch in another order",
+    "order2": "in another one",
+    "order3": "in another one",
+    "order4": "in another one",
+    "half": "one worker that takes its half of each batch, and hears nothing of the other one",
+    "softmax": "the last layer ends in a softmax, and the loss takes its probabilities",
+    "batch_norm": "a batch normalisation behind the first layer",
+}
+
+
+def network(case):
+    """Two convolutions and a dense layer, with weights that NumPy drew."""
+    layers = [keras.Input((32, 32, 3)), keras.layers.Rescaling(1 / 255)]
+    layers += [keras.layers.Conv2D(filters, 3, 2, "same", activation="tanh") for filters in (16, 32)]
+    if case == "batch_norm":
+        layers.insert(3, keras.layers.BatchNormalization())
+    last = keras.layers.Dense(10, activation="softmax" if case == "softmax" else None)
+    model = keras.Sequential([*layers, keras.layers.Flatten(), last])
+    random = np.random.default_rng(0)
+    for weight in model.trainable_weights:
+        if len(weight.shape) > 1:
+            weight.assign(random.normal(0, np.prod(weight.shape[:-1]) ** -0.5, weight.shape).astype("float32"))
+    last.kernel.assign(SURE * last.kernel)  # it begins sure of itself, and often wrong
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=case != "softmax")
+    return model, loss
+
+
+def batches(case):
+    """(images (20, 64, 32, 32, 3), labels (20, 64)) of all steps."""
+    dataset = data.load("digits")
+    rows = np.random.default_rng(0).permutation(len(dataset.labels))[: STEPS * BATCH].reshape(STEPS, BATCH)
+    if case.startswith("order"):
+        rows = np.random.default_rng(int(case[-1])).permuted(rows, axis=1)
+    return dataset.images[rows], dataset.labels[rows]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("--engine", choices=ENGINES, required=True)
+    add("--workers", type=int, default=1)
+    add("--cases", nargs="+", choices=CASES, default=["plain"])
+    args = parser.parse_args()
+    if args.workers < 1 or BATCH % args.workers:
+        parser.error(f"--workers {args.workers}: a batch of {BATCH} images has no equal shares for so many.")
+    rank, wrap, callbacks, scope = 0, lambda optimizer: optimizer, [], contextlib.nullcontext
+    if args.engine == "horovod":
+        from labs import hvd
+
+        hvd.init()
+        devices.pin(hvd.local_rank(), hvd.local_size())
+        rank, wrap = hvd.rank(), hvd.DistributedOptimizer
+        callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0)]
+    elif args.engine == "jax":
+        names = devices.of_jax(args.workers)
+        if args.workers > 1:
+            keras.distribution.set_distribution(keras.distribution.DataParallel(devices=names))
+    else:
+        names = devices.workers(args.workers, kind="cpu")
+        if args.engine == "mirrored":
+            import tensorflow as tf
+
+            scope = tf.distribute.MirroredStrategy(devices=names).scope
+    found = {}
+    for case in args.cases:
+        images, labels = batches(case)
+        shares = {"horovod": args.workers}.get(args.engine, 1) if case != "half" else 2
+        own = slice(rank * BATCH // shares, (rank + 1) * BATCH // shares)  # of one process; Keras divides it further
+        images, labels = images[:, own], labels[:, own]
+        with scope():
+            model, loss = network(case)
+            optimizer = wrap(keras.optimizers.SGD(RATE, momentum=0.9))
+            model.compile(optimizer=optimizer, loss=loss, jit_compile=args.engine == "jax")
+        arrays = images.reshape(-1, *images.shape[2:]), labels.reshape(-1)
+        model.fit(*arrays, batch_size=images.shape[1], shuffle=False, verbose=0, callbacks=callbacks)
+        found[case] = np.concatenate([keras.ops.convert_to_numpy(weight).ravel() for weight in model.trainable_weights])
+    if rank == 0:
+        np.savez(Path(os.environ.get("LABS_RUNS", "runs"), os.environ.get("LABS_RUN", args.engine) + ".npz"), **found)
+        print(f"{args.engine}, {args.workers} workers: {STEPS} steps of {BATCH} images; {', '.join(found)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""ResNet152V2 against ResNet50V2 (T10)."""

@@ -1,0 +1,156 @@
+"""What notebook 26 reads of notebooks 05 and 09, the steps that it measures, and what it fits to them."""
+
+import threading
+import time
+from dataclasses import replace
+from statistics import fmean
+
+from labs import costs, jobs, recorded
+from labs.jobs import bar
+from labs.measure import breakdown, maxbatch
+from labs.results import intervals
+
+
+class Measuring:
+    """Measures networks one after the other in the background, each with `breakdown.measure`.
+
+    `wait` collects. What is computed meanwhile takes from the cores, and shows in the steps. The measurement ends with
+    this process, also where nobody waited.
+    """
+
+    jobs = ()  # none whose rate a bar could show
+
+    def __init__(self, models, **options):
+        self._models, self._options, self._found = list(models), options | {"show": False}, {}
+        self._problem, self._over, self._begun = None, threading.Event(), time.monotonic()
+        threading.Thread(target=self._run, name="breakdown", daemon=True).start()
+
+    def __repr__(self):
+        return f"<steps of {', '.join(self._models)}: {self.state}>"
+
+    @property
+    def state(self):
+        if not self._over.is_set():
+            return "running"
+        return "failed" if self._problem else "finished"
+
+    def _run(self):
+        try:
+            for model in self._models:
+                self._found[model] = breakdown.measure(model, **self._options)
+        except Exception as problem:  # for the one who waits
+            self._problem = problem
+        self._over.set()
+
+    def wait(self, show=True):
+        """{model: what `breakdown.measure` returns}, once all are done; an interrupt ends the waiting. show: a bar.
+
+        Raises what that raises.
+        """
+        with bar.shown("steps", self, show) as update:
+            while not self._over.wait(0.3):
+                said = f"{len(self._found)} of {len(self._models)} networks measured"
+                update({}, time.monotonic() - self._begun, said)
+        if self._problem:
+            raise self._problem
+        return dict(self._found)
+
+
+def fitted(observations):
+    """The fit of `labs.costs` to these steps; None where there are none, or, with the reason printed, no fit.
+
+    Steps of a few milliseconds on a busy machine can come out shorter for the larger batch.
+    """
+    try:
+        return costs.fit(observations) if observations else None
+    except costs.CostError as problem:
+        print(f"There is no fit, so nothing is predicted: {problem}")
+        return None
+
+
+def largest_batch(model, image_size, otherwise):
+    """The largest batch of a network that the search of T8 has kept; a printed line and `otherwise` without one, or
+    where the other network of T8 was not searched with the same memory."""
+    try:
+        if found := maxbatch.largest_kept(model, image_size, {"ResNet50V2", "ResNet152V2"} - {model}):
+            return found
+        why = "there is no search of T8 (notebook 09) here"
+    except maxbatch.BatchError as problem:
+        why = problem
+    print(f"{model}: {why}, so {otherwise} images are used as its largest batch.")
+    return otherwise
+
+
+def runs_of_two_networks(plan, names):
+    """([labs.results.run.Run] of both networks on 1 and 2 workers, whether they are yours).
+
+    Yours of notebooks 05 and 09 if all of them are there and have this plan's sizes, else recorded ones.
+    """
+    from labs.measure import study
+    from labs.results.run import load_record
+
+    wanted = [(name, workers) for name in names for workers in (1, 2)]
+    files = [jobs.folder() / f"{name.replace('50V2', '50')}_w{workers}.json" for name, workers in wanted]
+    settings = [study.configuration(plan, name, workers, "mirrored") for name, workers in wanted]
+    own = all(study.reusable(file, setting) for file, setting in zip(files, settings, strict=True))
+    if own:
+        return list(map(load_record, files)), own
+    return [replace(load_record(file), kind="recorded") for file in recorded.laptop_two_networks()], own
+
+
+WHOLE = ("sum of the parts", "whole step", "residual")
+
+
+def whole_step(found, seconds):
+    """{name: (seconds of a step, (low, high) or None)} for WHOLE: the parts' sum against a step measured elsewhere.
+
+    found: of labs.measure.breakdown.measure; seconds: those of a step in a training run with the same network, local
+    batch and number of workers, one for each round or repeat: [epoch / run.steps for epoch in run.steady_times()[0]] of
+    a labs.results.run.Run. Of this measurement itself there is no residual: the parts are differences, and add up to
+    its last kind of step in each round.
+
+    95 % t intervals over rounds; of the residual, which is whole minus sum and can be negative, Welch's. The two were
+    not measured in turns: a change of the machine between them shifts the residual, and its interval does not cover
+    that.
+    Raises BreakdownError: a kind of steps is missing, or there are no seconds.
+    """
+    from scipy.stats import ttest_ind
+
+    breakdown.parts(found)  # raises for missing kinds
+    steps, seconds = breakdown.means(found)[breakdown.KINDS[-1]], list(seconds)
+    if not seconds:
+        raise breakdown.BreakdownError(
+            "No step of a training run was given, so there is nothing to compare the parts with."
+        )
+    both = [(fmean(values), intervals.plain(values)) for values in (steps, seconds)]
+    welch = None
+    if min(len(seconds), len(steps)) > 1:
+        welch = tuple(ttest_ind(seconds, steps, equal_var=False).confidence_interval())
+    return dict(zip(WHOLE, [*both, (both[1][0] - both[0][0], welch)], strict=True))
+
+
+def whole_steps(steps, runs):
+    """{network: `whole_step` of its measured steps and of the run on as many workers}, where a run has
+    the same local batch; for the other networks a printed line."""
+    found = {}
+    for name, parts in steps.items():
+        batch = parts["ranks"], parts["ranks"] * parts["local_batch"]
+        same = [run for run in runs if (run.model, run.workers, run.configuration.global_batch) == (name, *batch)]
+        if same and same[0].steps:
+            seconds = [epoch / same[0].steps for epoch in same[0].steady_times()[0]]
+            found[name] = whole_step(parts, seconds)
+        else:
+            print(f"{name}: no run on {batch[0]} workers with {parts['local_batch']} images each to compare.")
+    return found
+
+
+def predictions(fit, observations):
+    """Rows of pictures.held_out: what the fit says of steps, and how long they took; [] without a
+    fit. Intervals: 95 % for predictions; for the measured step over rounds, valid only for these minutes."""
+    rows = []
+    for seen in observations if fit else ():
+        told = costs.predict_from_fit(fit, seen.model, seen.workers, seen.local_batch).step_seconds
+        name = f"{seen.model}, {seen.workers} worker{'s' if seen.workers > 1 else ''} x {seen.local_batch:.0f}"
+        took = fmean(seen.seconds), intervals.plain(seen.seconds)
+        rows.append({"name": name, "predicted": (told.value, told.interval), "measured": took})
+    return rows

@@ -1,0 +1,477 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Does the larger network scale better or worse?
+#
+# **Time: 60 minutes, including 3 minutes of computing on 2 cores.**
+#
+# **Paths:** *the practical* (next: `11_report`), *everything*; *an afternoon* leaves this notebook out.
+#
+# You trained ResNet50V2 in notebook 05 and ResNet152V2 in notebook 09. Now you put the two networks together: you
+# plot their results side by side, find out whether their speedups differ by more than chance, and explain what you
+# see. You hand in task **T10**. Nothing has to be trained. Three optional parts at the end take about 25 minutes
+# more.
+
+# %%
+from labs import devices, jobs, presets, recorded
+from labs.checks import answered, check, outcome, predict
+from labs.models import counts as facts
+from labs.results import collect, metrics, verdict
+from labs.results.run import load_record
+from labs.show import plots, tables
+from lessons import on_gpu
+from lessons.resnet152_scaling import experiments
+from lessons.two_networks import logs
+
+plan = presets.choose()
+quick = plan.name == "test"
+unit = "GPU" if devices.gpus() else "CPU core"
+small, large = "ResNet50V2", "ResNet152V2"
+size = {name: facts.of(name, image_size=plan.image_size, classes=10) for name in (small, large)}
+print(f"preset {plan.name}; a worker is one {unit}")
+
+# %% [markdown]
+# ## Both networks in one figure
+#
+# The next cell reads your runs from notebooks 05 and 09. If your runs of either network are missing, recorded runs are
+# used for *both*. Recorded runs come from another machine, so mixing them with yours would mean comparing machines as
+# well as networks.
+
+
+# %%
+def of(name, files):
+    return [file for file in files if file.name.startswith(name)]
+
+
+small_files = experiments.earlier(plan, "ResNet50", "mirrored")
+large_files = experiments.earlier(plan, "ResNet152V2", "mirrored", network=large)
+lacks = experiments.lacks(small_files, large_files, "MirroredStrategy")
+own = not lacks
+if lacks:
+    small_files, large_files = (of(name, recorded.laptop_two_networks()) for name in (small, large))
+print(f"Recorded runs are used for both networks. {lacks}" if lacks else "These are your own runs of both networks.")
+rows = collect.rows([*small_files, *large_files])
+tables.scaling(rows)
+
+# %% [markdown]
+# **Draw one figure with three plots**: epoch time, images per second, and speedup, each against the number of workers
+# and with **both networks in each plot**. Use `rows`, a list with one dictionary for each line of the table. Each
+# dictionary has the keys `model`, `workers`, `epoch_seconds`, `images_per_second` and `speedup`. Label the axes, with
+# units, and add a legend that names the networks. Start with
+# `figure = Figure(figsize=(12, 3.2), layout="constrained")`.
+
+# %% labs={"id": "networks.1"}
+from matplotlib.figure import Figure
+
+### BEGIN SOLUTION
+figure = Figure(figsize=(12, 3.2), layout="constrained")
+for axis, key, label in zip(
+    figure.subplots(1, 3),
+    ("epoch_seconds", "images_per_second", "speedup"),
+    ("seconds per epoch", "images per second", "speedup (times)"),
+):
+    for name, mark in ((small, "o-"), (large, "s-")):
+        mine = sorted((row for row in rows if row["model"] == name), key=lambda row: row["workers"])
+        axis.plot([row["workers"] for row in mine], [row[key] for row in mine], mark, label=name)
+    axis.set(xlabel=f"workers (one worker: one {unit})", ylabel=label, ylim=(0, None))
+    axis.set_xticks([row["workers"] for row in mine])
+    axis.legend()
+### END SOLUTION
+if check("networks.1", figure, rows):
+    figure.alt = "Your plots of epoch time, images per second and speedup of both networks over the number of workers."
+    plots.show(figure)
+
+# %% [markdown]
+# The kit's own figure of the same rows adds the intervals, and shows the efficiency instead of the images per second:
+
+# %%
+plots.show(plots.scaling(rows, ("epoch time", "speedup", "efficiency")))
+
+# %% [markdown]
+# ## How much longer is an epoch?
+#
+# On one worker, what is the epoch time of ResNet152V2, divided by that of ResNet50V2? Compute it from `rows`. (The
+# table does not give this ratio, because the two networks were measured at different times: if the machine became
+# faster or slower in between, the ratio changes, too.)
+
+# %% labs={"id": "networks.2"}
+### BEGIN SOLUTION
+alone = {row["model"]: row["epoch_seconds"] for row in rows if row["workers"] == 1}
+epoch_ratio = alone[large] / alone[small]
+### END SOLUTION
+check("networks.2", epoch_ratio, rows)
+
+# %%
+grown = {
+    what: getattr(size[large], key) / getattr(size[small], key)
+    for what, key in (
+        ("multiply-adds", "multiply_adds"),
+        ("bytes of activations", "activation_bytes"),
+        ("tensors", "tensors"),
+        ("bytes of gradients", "gradient_bytes"),
+    )
+}
+for what, factor in grown.items():
+    print(f"{what} of {large}: {factor:.2f} times as many")
+took = {row["model"]: row["epoch_seconds"] for row in rows if row["workers"] == 1}
+longer = took[large] / took[small]
+outcome("resnet152.1", longer, how="recorded" if lacks else "measured")
+inside = min(grown.values()) <= longer <= max(grown.values())
+print(
+    f"The epoch is {longer:.2f} times as long:", "within these factors." if inside else "outside of all these factors."
+)
+
+# %% [markdown]
+# The ratio of the epoch times need not match any of these factors. A step spends time on multiply-adds, on moving
+# activations, on starting one operation after another, and on updating weights, and each of these grows by its own
+# factor. Some of the time in a step does not grow at all: reading the batch, Keras's loop, other work around each
+# step. With images of 32x32 pixels there is little to compute, so these fixed costs make up a large share of the time
+# and pull the ratio below the factors. With large images they hardly matter. A ratio above all the factors would need
+# another cause, for example a machine that was slower in one of the two studies. And on a GPU, with images of 224x224?
+
+# %%
+print(on_gpu.networks())
+
+# %% [markdown]
+# There, too, the ratio was not the 3.13 of the multiply-adds. It lies close to the factors of the bytes of activations
+# (2.46 with images of 224x224, 2.51 with 32x32) and of gradients (2.47 with both). This fits a step that spends much of
+# its time moving bytes, but it does not prove it.
+#
+# A speedup compares workers of the same kind. The statement "ResNet50V2 on 2 GPUs is n times as fast as ResNet152V2
+# on a CPU" mixes three things: different work, different hardware and more workers. It does not tell you how much
+# each of them contributes.
+#
+# ### Accuracy beside speed
+
+# %%
+plots.show(plots.learning(rows))
+
+# %% [markdown]
+# After the same number of epochs, 2 workers have made half as many updates as 1 worker, for both networks. After so
+# few epochs, the larger network is not necessarily ahead, since it has more to learn. How much an *epoch* improves a
+# network is one question; how much a *second* of training improves it is another. This study is too short to answer
+# the second one.
+#
+# ## When is a difference real?
+#
+# The two speedups differ, as two measurements always do. Is the difference more than chance? Each network was run for
+# several rounds, and each round contains an epoch on 1 worker and one on 2 workers, seconds apart. For each round,
+# take the logarithm of the ratio of the two times, $d = \log(t_1 / t_2)$. Whatever slowed down the whole round
+# cancels out.
+#
+# The efficiency E is the speedup divided by the number of workers. In the ratio of two efficiencies, the number of
+# workers cancels out. So the logarithm of this ratio is the difference between the mean values of d:
+#
+# $$ \log\frac{E_\text{large}}{E_\text{small}} = \bar d_\text{large} - \bar d_\text{small} . $$
+#
+# How uncertain is this difference? If n values have the variance $s^2$, their mean has the variance $s^2/n$. The
+# variances of independent means add up, even when the means are subtracted. The **standard error** is the square root
+# of the variance.
+#
+# Write a function that returns two numbers: the difference, and its standard error. Each of its four arguments is a
+# list with the epoch time in each round. The two networks need not have the same number of rounds.
+
+# %% labs={"id": "networks.3"}
+from math import exp, log, sqrt
+from statistics import mean, variance
+
+
+def contrast(small_1, small_2, large_1, large_2):
+    """(log of E(large) / E(small), its standard error); each argument: epoch seconds by round, on 1 or 2 workers."""
+    ### BEGIN SOLUTION
+    d_small, d_large = (
+        [log(one / two) for one, two in zip(*times)] for times in ((small_1, small_2), (large_1, large_2))
+    )
+    return mean(d_large) - mean(d_small), sqrt(variance(d_large) / len(d_large) + variance(d_small) / len(d_small))
+    ### END SOLUTION
+
+
+check("networks.3", contrast)
+
+# %% [markdown]
+# From these two numbers, the kit computes a 95 % interval for the ratio of the efficiencies. (It uses Student's t
+# instead of 1.96, since there are only a few rounds.) You decide how small a difference must be for it not to matter to
+# you: with `matters = 0.05`, differences of up to 5 % do not matter. Then three answers are possible:
+#
+# - `"yes"`: the interval does not contain 1. The difference is real, even if it is small.
+# - `"no"`: the interval contains 1 and lies *entirely* between `1 / (1 + matters)` and `1 + matters`. Differences in
+#   this range do not matter to you.
+# - `"can't tell"`: the interval contains 1, but it also contains differences that would matter.
+
+
+# %% labs={"id": "networks.4"}
+def answer(low, high, matters):
+    """ "yes", "no" or "can't tell", for the interval [low, high] of a ratio; matters: 0.05 for 5 %."""
+    ### BEGIN SOLUTION
+    if low > 1 or high < 1:
+        return "yes"
+    if low >= 1 / (1 + matters) and high <= 1 + matters:
+        return "no"
+    return "can't tell"
+    ### END SOLUTION
+
+
+check("networks.4", answer)
+
+# %% [markdown]
+# ## Is the difference real?
+#
+# Now apply your two functions to your runs. **Predict** before you look: which of the three answers do your runs
+# give, if a difference of 5 % matters? Enter `"yes"`, `"no"` or `"can't tell"`.
+
+# %% labs={"id": "networks.5"}
+### BEGIN SOLUTION
+verdict_expected = "can't tell"
+### END SOLUTION
+predict("networks.5", verdict_expected)
+
+# %%
+runs = [load_record(file) for file in (*small_files, *large_files)]
+found = verdict.compare(runs, large, small, workers=2, matters=0.05)
+print(found)
+kind = "recorded" if lacks else "measured"
+outcome("networks.5", found.answer, how=kind)
+outcome("resnet152.2", "equal" if found.answer != "yes" else large if found.ratio > 1 else small, how=kind)
+
+# %%
+if answered("networks.3", "networks.4") and found.interval:
+    times = []
+    for name in (small, large):
+        of_1, of_2 = (next(run for run in runs if (run.model, run.workers) == (name, n)) for n in (1, 2))
+        counted, _ = metrics.calm(of_2, of_1)  # without rounds in which other programs ran
+        times += [[run.rounds[n] for n in counted] for run in (of_1, of_2)]
+    centre, error = contrast(*times)
+    print(f"your ratio: {exp(centre):.3f}, standard error of its logarithm {error:.3f}")
+    print("your answer:", answer(*found.interval, 0.05))
+
+# %% [markdown]
+# The first line is the kit's verdict. Your ratio and your answer should agree with it.
+#
+# **Why take turns?** Suppose that the runs had been made one after the other, and that something (another user, a hot
+# laptop) had slowed down the machine during one of them. The slowdown would have looked like a property of the network.
+# Here are the rounds of ResNet152V2:
+
+# %%
+one, two = (load_record(file) for file in large_files[:2])
+plots.show(plots.rounds(two, one))
+
+# %% [markdown]
+# "Can't tell" is a result, and it tells you what to do next. After "With this spread", the verdict gives two
+# differences. If you had *measured* the first, it would have counted as real. If the *true* difference is the second, 4
+# of 5 such studies find it: this is the one to plan with. To halve both, you need about four times as many rounds, or a
+# quieter machine.
+#
+# ## Equal batch, or its own largest?
+#
+# In all these runs, both networks had the same batch size per worker. With its own largest batch (T8), each network
+# would process more images per exchange. Count again how many bytes are exchanged for each multiply-add:
+
+# %%
+shown = []
+for name in (small, large):
+    largest, how = experiments.largest_batch(name, plan.image_size)
+    for what, batch in (("equal", plan.local_batch), (f"its largest, {how}", largest)):
+        if batch:
+            each = 1000 * size[name].gradient_bytes / (batch * size[name].multiply_adds)
+            shown.append({"network": name, "batch": f"{batch:,} ({what})", "bytes": each})
+headers = {"bytes": "bytes of gradient for each 1,000 multiply-adds"}
+tables.show(shown, ("network", "batch", "bytes"), headers)
+
+# %% [markdown]
+# Is the order of the two networks the same at both batch sizes? These bytes were counted; no run was measured at the
+# largest batch sizes, and bytes are not seconds. So anyone who talks about "the scaling of ResNet152V2" must say at
+# which batch size. The optional notebook `26_where_a_step_goes` takes a step apart, measures it at the largest batch
+# sizes as well, and makes a prediction for 4,096 workers.
+#
+# ## T10: explain what you found
+#
+# Use your figures and tables, and write about ten sentences. Keep what you measured apart from what you counted.
+#
+# - Why does an epoch of ResNet152V2 take longer? Give the measured ratio, alongside what you counted.
+# - How does its speedup (or efficiency) compare with that of ResNet50V2 at the same batch size? Give the intervals,
+#   and the verdict: yes, no or can't tell.
+# - What do your data settle, and what do they leave open? How large a difference would have counted as real?
+# - Which network do the bytes alone favour, and what works against this?
+# - What may be different at each network's own largest batch?
+# - How accurate are the networks, and after how many updates?
+
+# %% [markdown] labs={"id": "T10", "kind": "answer"}
+# ### T10: your answer
+# ### BEGIN SOLUTION
+# An epoch of ResNet152V2 takes longer because the network has more of everything: counted, 3.13 times as many
+# multiply-adds for each image, 2.5 times as many bytes of activations and of gradients, 2.95 times as many tensors. The
+# measured ratio on one worker (networks.2) need not match any of these factors: each part of a step grows by its own factor,
+# and some costs do not grow at all. Since the bytes of the gradient grow less than the multiply-adds, ResNet152V2
+# exchanges less for each operation. Judging by bytes alone, it should scale better at the same batch size. The plots
+# show both speedups with their intervals, measured at the same batch size. The verdict above shows whether they differ:
+# it gives the ratio of the efficiencies, its interval, and the difference that would have counted as real with this
+# spread. Two things work against ResNet152V2. The number of its tensors, each of which takes some time to exchange,
+# grows by a larger factor than the measured time. And at its own largest batch size, where nothing was measured, it
+# fits fewer images, so it exchanges more often per image: the bytes for each multiply-add, counted in the last table,
+# show how much of its advantage is left. After the same number of epochs, 2 workers have made half as many updates as 1
+# worker, for both networks; the first table gives the accuracy of each run.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## Optional: the same with Horovod
+#
+# (About 12 minutes, plus a few minutes of computing if you have your own runs.) MirroredStrategy runs in a single
+# process. With Horovod, every worker is a separate process, has its own input pipeline, and exchanges its gradients in
+# a different way. If a difference between the two networks is due to the *networks*, it should appear both with
+# MirroredStrategy and with Horovod.
+#
+# The script is your `ResNet50_horovod.py` from notebook 08, with the name of the larger network in it. It runs in the
+# background if you have your own runs of both networks with MirroredStrategy and your Horovod runs from notebook 08.
+# Otherwise, recorded runs are used for both networks.
+
+# %%
+small_horovod = experiments.earlier(plan, "ResNet50_horovod", "horovod")
+horovod_script = experiments.with_network("scripts/ResNet50_horovod.py", large)
+horovod_turns = jobs.Turns()
+sizes = [*plan.arguments(), "--images", 64] if quick else plan.arguments()
+if horovod_script and (quick or (own and small_horovod)) and devices.has("horovod"):
+    # MPI wants a core for each rank
+    launcher = "horovodrun" if devices.oversubscribed(max(plan.workers)) else "mpiexec"
+    for workers in plan.workers if small_horovod else (2,):
+        options = {"name": f"ResNet152V2_horovod_w{workers}", "ranks": workers, "launcher": launcher}
+        horovod_turns.start(horovod_script, "--batch_size", workers * plan.local_batch, *sizes, **options)
+    horovod_turns.begin()
+
+# %% [markdown]
+# **Assume** that the ratio of ResNet152V2's efficiency to ResNet50V2's is the same with Horovod as with
+# MirroredStrategy. **From this, predict the efficiency of ResNet152V2 on 2 Horovod ranks** before you look. The other
+# three efficiencies are known. Either all three come from your own runs, or all three come from recorded ones:
+
+
+# %% labs={"id": "networks.6"}
+def efficiency(rows, name):
+    return next(row["efficiency"] for row in rows if (row["model"], row["workers"]) == (name, 2))
+
+
+all_own = not (lacks or experiments.lacks(small_horovod, horovod_turns, "Horovod", beside=small_files, going=True))
+known = rows if all_own else collect.rows(recorded.laptop_two_networks())
+mirrored = {name: efficiency(known, name) for name in (small, large)}
+small_rows = collect.rows(small_horovod if all_own else of(small, recorded.laptop_two_networks_horovod()))
+horovod = {small: efficiency(small_rows, small)}
+print("Your own runs:" if all_own else "Recorded runs:")
+print(f"MirroredStrategy: {small} {mirrored[small]:.3f}, {large} {mirrored[large]:.3f}")
+print(f"Horovod:          {small} {horovod[small]:.3f}, {large} ...")
+### BEGIN SOLUTION
+efficiency_expected = horovod[small] * mirrored[large] / mirrored[small]
+### END SOLUTION
+check("networks.6", efficiency_expected, mirrored, horovod)
+
+# %%
+if horovod_turns.jobs:
+    horovod_turns.wait()
+horovod_lacks = lacks or experiments.lacks(small_horovod, horovod_turns, "Horovod", beside=small_files)
+own_horovod = not horovod_lacks
+horovod_files = [*small_horovod, *(job.record for job in horovod_turns.jobs)]
+if not own_horovod:
+    horovod_files = experiments.both(recorded.laptop_two_networks_horovod())
+    print("Recorded runs are used for both networks.", horovod_lacks)
+horovod_rows = collect.rows(horovod_files)
+tables.scaling(horovod_rows)
+
+# %%
+if all_own != own_horovod:
+    print(
+        "The prediction networks.6 comes from your own runs and the table above from recorded ones, or the other way round."
+    )
+    print(
+        "So they are not compared. Run the cell of networks.6 again, which now takes the other runs, and then this one."
+    )
+elif answered("networks.6"):
+    row = next(row for row in horovod_rows if (row["model"], row["workers"]) == (large, 2))
+    low, high = row["efficiency_interval"]
+    print(f"efficiency of {large} with Horovod: predicted {efficiency_expected:.3f},", end=" ")
+    print("measured" if own_horovod else "recorded", f"{row['efficiency']:.3f} [{low:.3f}, {high:.3f}]")
+    print("The interval", "contains" if low <= efficiency_expected <= high else "does not contain", "your prediction.")
+
+# %% [markdown]
+# If the interval contains your prediction, these runs do not contradict the assumption; but a wide interval contains
+# many values. If it does not, some effect depends both on the network *and* on the method of exchange. Your
+# prediction is uncertain as well, since it is computed from three measurements.
+#
+# Compare the speedups with those of MirroredStrategy above only if both tables come from your runs, or both from
+# recorded runs. Compare seconds only if all the runs are yours.
+
+# %%
+plots.show(plots.scaling(horovod_rows, ("epoch time", "speedup", "efficiency")))
+
+# %% [markdown]
+# And here is the verdict on these runs:
+
+# %%
+print(verdict.compare([load_record(file) for file in horovod_files], large, small, workers=2, matters=0.05))
+
+# %% [markdown]
+# If both verdicts are on your runs, or both on recorded runs, you have two measurements from one machine, taken at
+# different times and with different methods of exchange. Where they agree, they support each other. If one comes from
+# your runs and the other from recorded runs, they come from two different machines, and you must judge each on its own.
+#
+# ## Optional: one configuration against itself
+#
+# How large a difference does your machine show where there is none? To find out, let two training runs of *one*
+# configuration take turns, as the runs in notebook 09 did. (This is called an A/A test.) The ratio of their epoch times
+# should be 1. The end of its interval that is farther from 1 is your noise floor: do not believe any smaller
+# difference. In a terminal, the command is `labs study --twice`. To measure it here with a small network, set the first
+# line of the next cell to `True`; it takes a few minutes.
+
+# %%
+measure_it = False  # True: takes a few minutes
+if measure_it:
+    from labs.measure import study
+
+    twice = study.run(plan, models=["SmallCNN"], workers=[1], twice=True)
+    print(*study.believed([], study.itself(twice[-2:])), sep="\n")
+
+# %% [markdown]
+# You can do the same with any two commands, or with one command at two commits of a repository: `labs compare` runs
+# them in rounds, in random order.
+#
+# ## Optional: what a log in whole seconds would have said
+#
+# (About 8 minutes.) Keras's log gives the time of an epoch in whole seconds. The table shows the comparison of the
+# two networks three times: with the recorded times; with times rounded to whole seconds and taken at face value; and
+# with rounded times and an interval that accounts for the rounding.
+
+# %%
+tables.show(logs.table(runs, large, small))
+
+# %% [markdown]
+# A log says 12 s for every epoch. What do you know about the epoch time?
+#
+# - **a**: it is 12.0 s, and since all epochs agree, the interval has zero width
+# - **b**: it is somewhere between 11.5 s and 12.5 s, no matter how many epochs say 12 s
+# - **c**: the more epochs there are, the closer it is to 12.0 s
+# - **d**: nothing at all
+
+# %% labs={"id": "networks.7"}
+### BEGIN SOLUTION
+whole_seconds = "b"
+### END SOLUTION
+check("networks.7", whole_seconds)
+
+# %% [markdown]
+# At 12 s, half a second either way changes the efficiency by 4 %, and people argue about differences of this size. Look
+# at the table again. If all epoch times of a run are rounded to the same number, the result looks certain, but the
+# spread that would have warned you is gone. If your epoch times are spread over several seconds, the spread survives
+# the rounding, and the row "rounding counted" has the widest interval of the three.
+
+# %% [markdown]
+# ## Summary
+#
+# - State the batch size, the machine and the baseline. Without these, "scales better" means nothing.
+# - A difference is real, absent or undecided. Only an interval tells you which, and "undecided" is worth writing
+#   down.
+# - "No difference" needs evidence, just as "a difference" does.
+# - Counted bytes are not measured seconds. Keep the two apart.
+#
+# Next: `11_report`. The optional notebook `26_where_a_step_goes` shows where the time of a step goes.

@@ -1,0 +1,554 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Where does a step go?
+#
+# **Time: 60 minutes, including 8 minutes of computing on 2 cores.**
+#
+# **Paths:** only *everything* contains this notebook.
+#
+# This notebook is **optional**: you hand nothing in, and no other notebook depends on it. In notebook 10, you found
+# out whether two networks scale equally well. Here you find out why they do or do not. You take a step apart, watch the
+# backward pass hide messages, predict step times and compare them with measured ones, and try out a machine with 4096
+# workers.
+
+# %%
+from labs import costs, devices, jobs, presets, recorded
+from labs.checks import answered, check, outcome, predict
+from labs.measure import breakdown
+from labs.models import counts
+from labs.results import steps as of_steps
+from labs.show import plots, tables, widgets
+from lessons import timeline, timelines
+from lessons.where_a_step_goes import experiments, pictures
+
+from statistics import mean, median
+
+plan = presets.choose()
+quick = plan.name == "test"
+small, large = "ResNet50V2", "ResNet152V2"
+launcher = "horovodrun" if devices.oversubscribed(2) else "mpiexec"  # MPI wants a core for each rank
+print(f"preset {plan.name}: {plan.local_batch} images per worker and step; {devices.cores()} cores")
+
+# %% [markdown]
+# ## Waiting
+#
+# A run record contains the time of every step. With 2 workers, a step lasts until the *slower* worker has finished.
+# **Predict** for which network this waiting lengthens the step more, as a share of the step: `"ResNet50V2"`,
+# `"ResNet152V2"`, or `"equal"` (to within 1 % of a step).
+
+# %% labs={"id": "step.1"}
+### BEGIN SOLUTION
+waits_more_expected = "ResNet50V2"
+### END SOLUTION
+predict("step.1", waits_more_expected)
+
+# %% [markdown]
+# The next cell uses your own runs from notebooks 05 and 09 if their batch and image sizes are those of this notebook.
+# Otherwise it uses recorded runs.
+
+# %%
+runs, own = experiments.runs_of_two_networks(plan, (small, large))
+print("your runs" if own else "recorded runs")
+plots.show(plots.steps(*runs))
+
+# %% [markdown]
+# Both time axes are logarithmic: equal distances mean equal *ratios*, so you can compare the two networks by eye. The
+# dashed curves are computed as in notebook 05: they show the slower of two steps that are drawn at random from the
+# steps of one worker. The distance from the solid curve for 1 worker to the dashed curve is what **waiting** accounts
+# for, assuming that the steps of two workers vary as much as those of one. The distance from the dashed curve to the
+# solid curve for 2 workers is the rest: the exchange, sharing the machine, and any further variation. Here are the
+# numbers for the median step:
+
+# %%
+shown = []
+for name in (small, large):
+    one, two = (next(run for run in runs if (run.model, run.workers) == (name, n)) for n in (1, 2))
+    alone, both = (of_steps.quantile(*of_steps.distribution(run)) for run in (one, two))
+    slower = of_steps.quantile(*of_steps.distribution(one, workers=2))
+    row = {"network": name, "alone": alone, "two": both, "waiting": slower / alone - 1, "rest": both / slower - 1}
+    shown.append(row)
+headers = {"alone": "step on 1 worker (s)", "two": "on 2 workers (s)", "waiting": "waiting adds (share, computed)"}
+tables.show(shown, tuple(shown[0]), headers | {"rest": "the rest adds (share)"})
+
+# %%
+more = shown[1]["waiting"] - shown[0]["waiting"]
+outcome("step.1", "equal" if abs(more) < 0.01 else large if more > 0 else small, how="computed")
+
+# %% [markdown]
+# ## Four kinds of steps
+#
+# Now take a step apart. Timing parts inside a step would disturb it. Instead, you compare whole steps that differ in
+# *one* thing. Two Horovod ranks run four kinds of steps in turn, round after round, with the same number of images per
+# rank:
+#
+# | kind of step | what it contains |
+# |---|---|
+# | **alone** | one rank runs a step while the other is idle; the batch is already in memory |
+# | **together** | both ranks run a step at the same time, without an exchange |
+# | **exchange** | both ranks run a step at the same time and average their gradients |
+# | **input** | the same as **exchange**, but each batch comes from the input pipeline |
+#
+# The measurement takes a few minutes and runs in the background while you write the next answer. Do not use the cores
+# for anything else while it runs.
+
+# %%
+pair = ("SmallCNN", small) if quick else (small, large)  # the preset test is for tests: it takes smaller networks here
+options = {"local_batch": plan.local_batch, "image_size": plan.image_size, "launcher": launcher}
+short = {"rounds": 2, "steps": 1} if quick else {}
+if devices.has("horovod", "two devices"):
+    measuring = experiments.Measuring(pair, others=(plan.local_batch // 4,), **options, **short)
+
+# %% [markdown]
+# Write a function that takes the times of the four kinds of steps, in seconds, and returns the four parts of a step.
+# The parts add up to the time of the last kind of step.
+
+
+# %% labs={"id": "step.2"}
+def parts(alone, together, exchange, input):
+    """Seconds of (computation, sharing the machine, exchange and waiting, input), from the four kinds of steps."""
+    ### BEGIN SOLUTION
+    return alone, together - alone, exchange - together, input - exchange
+    ### END SOLUTION
+
+
+check("step.2", parts)
+
+# %%
+steps = {}
+if devices.has("horovod", "two devices"):
+    steps = measuring.wait()
+
+# %%
+if answered("step.2"):
+    columns = ("network", *breakdown.PARTS)
+    found = [parts(*map(mean, breakdown.means(each).values())) for each in steps.values()]
+    in_ms = [[1e3 * seconds for seconds in each] for each in found]
+    tables.show([dict(zip(columns, (name, *each))) for name, each in zip(steps, in_ms)], columns)
+    print("milliseconds per step, by your function")
+
+# %%
+if steps:
+    plots.show(pictures.breakdown(steps.values()))
+
+# %% [markdown]
+# Each bar except *computation* shows a *difference* between two kinds of steps. If the whisker of a part crosses 0, the
+# measurement cannot distinguish the part from 0.
+#
+# - **computation**: the forward pass, the backward pass and the update of one undisturbed worker.
+# - **sharing the machine**: the time that is lost because both cores use the same memory and cache. The exchange is not
+#   part of it, so a faster link would not help.
+# - **exchange and waiting**: the time that averaging adds to the step.
+# - **input**: the time that the input pipeline adds to the step.
+#
+# The parts add up to the time of the last kind of step because you computed them that way. The real test is a step that
+# was measured separately: a step of a complete training run on 2 workers, from the runs above.
+
+# %%
+compared = experiments.whole_steps(steps, runs)
+if compared:
+    plots.show(pictures.whole(compared, "measured", runs[0].kind))
+
+# %% [markdown]
+# The **residual** is the time that the parts do not explain: Keras's loop and metrics, and the difference between the
+# exchange in MirroredStrategy and in Horovod. Its interval covers the noise of both measurements. But the machine may
+# have been faster during one of the two, and the interval does not cover that: the kinds of steps took turns with each
+# other, but not with the training run. If you used recorded runs, they come from another machine, and the residual
+# shows mainly how the two machines differ.
+#
+# Some work does not appear in these bars, because it does not lengthen the step. Here is that work, measured alone:
+
+# %%
+rows = [
+    {
+        "network": name,
+        "batch": found["local_batch"],
+        "read": 1e3 * mean(found["pipeline_seconds"]),
+        "megabytes": found["gradient_bytes"] / 1e6,
+        "reduce": 1e3 * mean(found["all_reduce_seconds"]),
+    }
+    for name, found in steps.items()
+]
+headers = {
+    "read": "reading a batch alone (ms)",
+    "megabytes": "gradient (MB)",
+    "reduce": "one all-reduce of it, alone (ms)",
+}
+tables.show(rows, ("network", "batch", *headers), headers)
+
+# %% [markdown]
+# Compare the time for reading with *input*, and the time for the all-reduce with *exchange and waiting*. The next batch
+# is read while the current one is processed, so reading need not lengthen a step. Is the all-reduce hidden in the same
+# way?
+#
+# ## Overlap
+#
+# The backward pass works from the last layer to the first. The gradient of the last layer is ready first, so it can be
+# sent while the others are still being computed. **Predict:** on 2 ranks, what share of the all-reduce time (0 to 1)
+# falls within the backward pass?
+
+# %% labs={"id": "step.3"}
+### BEGIN SOLUTION
+within_expected = 0.7
+### END SOLUTION
+predict("step.3", within_expected)
+
+# %% [markdown]
+# Horovod's timeline (notebook 08) shows when each rank announced each gradient, and when the gradients were averaged.
+# Here you record the timelines of two short training runs on two ranks: one with the default settings, and one with
+# **fusion** turned off, so that every tensor is sent as a separate message.
+
+# %%
+network, images = ("SmallCNN", 8) if quick else (small, 32)
+sizes = ["--network", network, "--images", 16 * images, "--epochs", 1, "--batch_size", 2 * images]
+
+
+def watched(name, **env):
+    """The timeline of a run on 2 ranks with 8 steps."""
+    file = (jobs.folder() / f"{name}_timeline.json").resolve()
+    file.unlink(missing_ok=True)
+    env |= {"HOROVOD_TIMELINE": str(file), "HOROVOD_CACHE_CAPACITY": "0"}
+    jobs.run("-m", "lessons.horovod_training.experiment", *sizes, name=name, ranks=2, launcher=launcher, env=env)
+    return timeline.read(file)
+
+
+# %%
+events, kind = {"fusion on": timeline.read(recorded.horovod_timeline())}, "recorded"
+if devices.has("horovod", "two devices"):
+    events = {"fusion on": watched("fused"), "fusion off": watched("not_fused", HOROVOD_FUSION_THRESHOLD="0")}
+    kind = "measured"
+
+# %%
+plots.show(timelines.figure(events["fusion on"], kind=kind))
+
+# %% [markdown]
+# The backward pass ends when the last gradient is announced. Whatever is sent before that moment falls within the
+# backward pass, and the rest comes after it. (The first step is left out because it includes TensorFlow's tracing.)
+
+# %%
+laps = {name: timeline.overlap(found)[1:] for name, found in events.items()}
+plots.show(pictures.hidden(laps, kind))
+
+# %%
+shown = []
+for name, lap in laps.items():
+    whole, within, after = (sum(row[f"{key}_seconds"] for row in lap) for key in ("allreduce", "within", "behind"))
+    row = {"": name, "messages": mean(row["buffers"] for row in timeline.summary(events[name])[1:])}
+    shown.append(row | {"ms": 1e3 * whole / len(lap), "after": 1e3 * after / len(lap), "share": within / whole})
+headers = {"messages": "messages per step", "ms": "all-reduce (ms)", "after": "after the backward pass (ms)"}
+tables.show(shown, tuple(shown[0]), headers | {"share": "share within the backward pass"})
+outcome("step.3", shown[0]["share"], how=kind)
+
+# %% [markdown]
+# Rank 0 learns only after a delay that a gradient is ready, so the share within the backward pass is an upper bound.
+# Even hidden messages are not always free: on CPU cores, the all-reduce slows down the backward pass that hides it. On
+# GPUs, NCCL does the same to a lesser extent.
+#
+# What would happen with larger messages or a slower link? In the next picture, the gradients of ResNet50V2 fill
+# **buckets**. A full bucket is sent as soon as the link is free. Use `time` to move through the step. Find the bucket
+# size that leaves the shortest exchange after the backward pass, first at 25 Gbit/s and then at 5 Gbit/s.
+
+# %%
+pictures.networks()  # counts both networks, which takes some seconds the first time
+widgets.explore(
+    pictures.overlap,
+    bucket=list(pictures.BUCKETS),
+    bandwidth=[5, 10, 25, 50, 100],
+    latency=[5, 50, 200],
+    time=(0, 100, 5),
+)
+
+# %% [markdown]
+# With small buckets, you pay the latency many times. A single large bucket is full only when the backward pass ends, so
+# nothing hides it. The best bucket size lies in between and depends on the link and the network. PyTorch uses such
+# buckets. Horovod checks every millisecond which gradients are ready, and fuses them into messages up to a size limit.
+# The last bucket is always sent after the backward pass, because it contains the gradient of the first layer.
+#
+# Now return to the bar chart of the parts. "Exchange and waiting" is the difference between two kinds of steps. What
+# does it show?
+#
+# - **a**: how long it takes to transmit the bytes of the gradient, and nothing else
+# - **b**: how long the whole all-reduce takes, including its hidden parts
+# - **c**: how much averaging lengthens the step, but not how much of this is due to bytes, to messages, or to waiting
+#   for the slower rank
+# - **d**: how long the slower rank computes
+
+# %% labs={"id": "step.4"}
+### BEGIN SOLUTION
+what_it_says = "c"
+### END SOLUTION
+check("step.4", what_it_says)
+
+# %% [markdown]
+# A barrier is never free. The step lasts until the *slowest* worker has arrived, and with more workers, the slowest one
+# is likely to be slower. If the workers' step times vary by 3 %, the slowest of many workers takes several per cent
+# longer than the mean:
+
+# %%
+from labs.costs.stragglers import slowest
+
+rows = [{"workers": f"{n:,}", "slowest": slowest(n, 0.03)} for n in (1, 2, 4, 16, 64, 256, 1024, 4096)]
+tables.show(rows, ("workers", "slowest"), {"slowest": "slowest step / mean step, if steps vary by 3 %"})
+
+# %% [markdown]
+# ## Predict, measure, explain the residual
+#
+# A cost model of a step fits on one line:
+#
+# $$ \text{step} = \text{computation}(\text{batch}) \times \frac{\text{slowest}}{\text{mean}} + \text{exchange that the
+# backward pass does not hide.} $$
+#
+# `labs.costs` fits this model to measured steps. You measured eight configurations: 2 networks with 2 batch sizes each,
+# on 1 and 2 workers. The fit uses five of them (the four on one worker and one on two workers) and then predicts the
+# other three. Compare these predictions with the measurements:
+
+# %%
+every = [seen for found in steps.values() for seen in breakdown.observations(found)]
+given = (pair[0], plan.local_batch)
+held_out = [seen for seen in every if seen.workers == 2 and (seen.model, seen.local_batch) != given]
+fitted = experiments.fitted([seen for seen in every if seen not in held_out])
+predicted = experiments.predictions(fitted, held_out)
+if predicted:
+    plots.show(pictures.held_out(predicted))
+
+# %%
+shown = [{"configuration": row["name"]} for row in predicted]
+for line, row in zip(shown, predicted):
+    for what in ("predicted", "measured"):
+        seconds, (low, high) = row[what]
+        line[f"{what} (s) [interval]"] = f"{seconds:.3g} [{low:.3g}, {high:.3g}]"
+    line["residual"] = row["measured"][0] - row["predicted"][0]
+    line["residual / prediction"] = f"{line['residual'] / row['predicted'][0]:+.1%}"
+if shown:
+    tables.show(shown, tuple(shown[0]), {"residual": "residual (s)"})
+    print(
+        f"median of the relative errors: {median(abs(row['measured'][0] / row['predicted'][0] - 1) for row in predicted):.1%}"
+    )
+
+# %% [markdown]
+# The intervals of the measured times are valid only for the few minutes in which the steps were measured. Where the
+# residual is larger than the intervals, the model is missing something. Look for candidates in the pictures above:
+# sharing the machine costs time that does not depend on the bytes, the ranks wait for each other, and 514 tensors
+# produce more messages than 174. Then look at the fitted parameters. The notes below the table say which effects the
+# fit could not tell apart.
+
+# %%
+full = experiments.fitted(every)
+if full:
+    rows = [{"parameter": name, "value": str(found)} for name, found in full.parameters().items()]
+    tables.show(rows, ("parameter", "value"), {"value": "value and interval"})
+    print(*(f"Note: {note}." for note in full.notes), sep="\n")
+
+# %% [markdown]
+# ## From what batch size on is the exchange hidden?
+#
+# A message of `size` bytes takes size / bandwidth seconds over a link that carries `bandwidth` bytes per second,
+# whatever the batch size is. The backward pass gets longer with every image in the batch: it takes two thirds of the
+# `image_seconds` that an image needs (the forward pass takes the other third). Write a function that returns the
+# **threshold**: the batch size per worker at which the message and the backward pass take equally long. (The number
+# need not be whole.) At this batch size and above, the backward pass *can* hide the message.
+
+
+# %% labs={"id": "step.5"}
+def threshold(size, bandwidth, image_seconds):
+    """The batch size per worker at which the backward pass lasts as long as the message.
+
+    size: bytes; bandwidth: bytes per second; image_seconds: of the forward and backward passes, for one image
+    """
+    ### BEGIN SOLUTION
+    message = size / bandwidth
+    return message / (2 / 3 * image_seconds)
+    ### END SOLUTION
+
+
+check("step.5", threshold)
+
+# %% [markdown]
+# The next cell calls your function with the step time of one worker from the runs above, and with the bandwidth that
+# the all-reduces in the timeline reached:
+
+# %%
+if answered("step.5"):
+    one = next(run for run in runs if (run.model, run.workers) == (small, 1))
+    image_seconds = of_steps.quantile(*of_steps.distribution(one)) / one.configuration.global_batch
+    last = timeline.summary(events["fusion on"])[-1]
+    bandwidth = last["bytes"] / last["allreduce_seconds"]
+    size = counts.of(small, image_size=plan.image_size, classes=10).gradient_bytes
+    messages = {"float32": size, "float16": size / 2}
+    thresholds = {name: threshold(size, bandwidth, image_seconds) for name, size in messages.items()}
+    plots.show(pictures.threshold(image_seconds, bandwidth, messages, thresholds))
+
+# %% [markdown]
+# With half the batch per worker, the backward pass takes half as long, but the message takes as long as before. A batch
+# size that was above the threshold may now be below it, and then the exchange lengthens the step. This happens in
+# *strong* scaling, where more workers share one batch.
+#
+# If the message is half as large (gradients sent as float16), the threshold is half as large too. (Halving the number
+# of layers would also halve the backward pass, and so leave the threshold roughly where it is.) If a worker computes
+# twice as fast, the threshold doubles: the faster the GPUs, the harder it is to hide the exchange.
+#
+# The threshold is a best case, because it assumes that the entire backward pass can hide messages. In fact, the last
+# bucket is never hidden.
+#
+# ## At each network's own largest batch
+#
+# So far, both networks have had the same batch size. With its own largest batch, each network spreads the cost of an
+# exchange over more images. The search in T8 found how many images fit into memory. The fit above **predicts** the
+# efficiency at these batch sizes, although they are far outside the range that it was fitted to:
+
+# %%
+largest = {name: experiments.largest_batch(name, plan.image_size, 2 * plan.local_batch) for name in steps}
+shown, notes = [], []
+for name in steps if full else ():
+    for what, batch in (("equal", plan.local_batch), ("its largest", largest[name])):
+        told = costs.predict_from_fit(full, name, 2, batch)
+        efficiency = "{:.3f} [{:.3f}, {:.3f}]".format(told.efficiency.value, *told.efficiency.interval)
+        shown.append({"network": name, "batch": f"{batch:,} ({what})", "efficiency": efficiency})
+        notes += [note for note in told.notes if note not in notes and note not in full.notes]
+tables.show(shown, ("network", "batch", "efficiency"), {"efficiency": "predicted efficiency [95 % interval]"})
+print(*(f"Note: {note}." for note in notes), sep="\n")
+
+# %% [markdown]
+# Now **measure** the efficiency. The next cell times steps of the kinds *alone* and *exchange*, with each network's
+# own largest batch on each of the two ranks.
+
+# %%
+at_largest = {}
+for name in list(steps)[:1] if quick else steps:
+    asked = options | {"local_batch": largest[name], "kinds": breakdown.EFFICIENCY, "name": f"largest_{name}"}
+    try:
+        at_largest[name] = breakdown.measure(name, **asked, steps=1, rounds=2 if quick else 3)
+    except breakdown.BreakdownError as problem:  # what fits beside one rank need not fit beside two
+        print(problem)
+
+# %%
+shown = []
+for name in at_largest if full else ():
+    for what, found in (("equal", steps[name]), ("its largest", at_largest[name])):
+        told = costs.predict_from_fit(full, name, 2, found["local_batch"]).efficiency.value
+        value, (low, high) = breakdown.efficiency(found)
+        row = {"network": name, "batch": f"{found['local_batch']:,} ({what})", "predicted": told}
+        shown.append(row | {"measured": f"{value:.3f} [{low:.3f}, {high:.3f}]"})
+tables.show(shown, ("network", "batch", "predicted", "measured"), {"measured": "measured [95 % interval]"})
+
+# %% [markdown]
+# Read the table in two ways. First compare the rows of one network: how much does a larger batch gain? Then compare the
+# two rows marked "its largest": is the order of the networks still the same? The fit does not include *sharing the
+# machine*, whose cost grows with the batch. If the measured efficiency is below the predicted one, look for the
+# reason there first.
+#
+# ## What if: 4096 workers
+#
+# Now use the same model with the data of a machine that you do not have: nodes with 8 V100 GPUs each, connected by
+# Ethernet (`labs/machines/v100-ethernet25.toml`). Everything here is **predicted**, for images of 224x224 pixels. Move
+# one control at a time and look at both plots: the efficiencies and the shares of a step. A dotted curve means that the
+# batch does not fit into the GPU's 16 GB of memory.
+
+# %%
+widgets.explore(
+    pictures.scaling,
+    network=list(pictures.NAMES),
+    batch=[8, 16, 32, 64, 128, 256],
+    bandwidth=[10, 25, 100, 400],
+    latency=[2, 10, 30, 100],
+    precision=["float32", "float16"],
+    fusion=[0, 8, 128],
+    accumulation=(1, 8),
+)
+
+# %% [markdown]
+# The bandwidth between nodes is in Gbit/s, the latency in microseconds per message, and fusion in MiB (0 means that
+# every tensor is sent as a separate message). Accumulation is the number of passes before each exchange.
+#
+# The curves show *central* values, but each prediction also has an interval. Both networks are predicted for the same
+# machine. Whatever the machine's file leaves uncertain, such as the real speed of the links, shifts both curves
+# together, so part of this uncertainty cancels in their ratio. You know the order of the two only if the 95 % interval
+# of **their ratio** does not contain 1:
+
+# %%
+shown = []
+for what, batches in (("equal", (64, 64)), ("its largest", (128, 64))):
+    for workers in (8, 64, 512, 4096):
+        told = pictures.order(workers, batches, bandwidth=10)
+        cells = {key: f"{value:.3f} [{low:.3f}, {high:.3f}]" for key, (value, (low, high)) in told.items()}
+        shown.append({"batch": f"{what}: {batches[0]} and {batches[1]}", "workers": f"{workers:,}", **cells})
+print("predicted efficiencies at 10 Gbit/s, with 95 % intervals")
+tables.show(shown, tuple(shown[0]), {"ratio": f"{large} / {small}"})
+
+# %% [markdown]
+# In the picture above, set the bandwidth to **10** Gbit/s. Give each network its own largest batch that is a power of
+# two: **128** for ResNet50V2 and **64** for ResNet152V2. For each network, what is the smallest number of workers in
+# the picture at which the central efficiency is below 0.8?
+#
+# Then look at **64** workers in the table. Which network has the higher efficiency if both have the same batch, and
+# which if each has its own largest batch? Answer `"ResNet50V2"`, `"ResNet152V2"` or `"can't tell"` for each of the two
+# cases.
+
+# %% labs={"id": "step.6"}
+### BEGIN SOLUTION
+below_small = pictures.first_below(small, batch=128, bandwidth=10)
+below_large = pictures.first_below(large, batch=64, bandwidth=10)
+higher_at_equal = pictures.told(pictures.order(64, (64, 64), bandwidth=10)["ratio"][1])
+higher_at_largest = pictures.told(pictures.order(64, (128, 64), bandwidth=10)["ratio"][1])
+### END SOLUTION
+check("step.6", below_small, below_large, higher_at_equal, higher_at_largest)
+
+# %% [markdown]
+# How far can you trust such a prediction? The model was tested on 21 published efficiencies, each predicted with
+# constants taken only from other sources (`labs/machines/README.md`). The table compares the model with two
+# simpler ones:
+#
+# | predicted by | inside the 95 % interval | median error | largest error | median width |
+# |---|---|---|---|---|
+# | one constant for all of them | 20 of 21 | 0.037 | 0.226 | 0.418 |
+# | the model, assuming that links take no time | 21 of 21 | 0.016 | 0.208 | 0.328 |
+# | the model | 21 of 21 | 0.018 | 0.112 | 0.200 |
+#
+# "21 of 21" alone says little, because a constant does nearly as well, though with wider intervals. Most of the
+# published efficiencies are similar, and for these, using the data about the links does not reduce the median error. The link data matter
+# where a network exchanges a lot of data: there they reduce the largest error. All of these results come from programs
+# that run one process per GPU. If one process drives several GPUs, the efficiency depends more on the program than on
+# the machine, so do not use the model without measurements of that program.
+#
+# You may know the order of two networks even if their intervals overlap: look at the ratio. Conversely, you may not
+# know the order even if their curves are clearly apart in a picture. A statement about "the scaling of ResNet152V2"
+# must give the batch *and* the interval.
+#
+# Now go back to 25 Gbit/s and a batch of 64 for both networks, and set fusion to **0**. The central curve of
+# ResNet152V2 was above the other one. Now it lies below it, from 32 workers on. Why?
+#
+# - **a**: ResNet152V2 now has more bytes to send
+# - **b**: ResNet152V2 sends 514 messages and ResNet50V2 only 174, and each message costs the latency of every step in
+#   the ring
+# - **c**: its backward pass takes longer without fusion
+# - **d**: its batch no longer fits into memory
+
+# %% labs={"id": "step.7"}
+### BEGIN SOLUTION
+without_fusion = "b"
+### END SOLUTION
+check("step.7", without_fusion)
+
+# %% [markdown]
+# Try float16, too. The computation gets faster but the gradients stay in float32, so the *efficiency* falls although
+# the number of images per second rises. Efficiency alone never shows which machine is better.
+#
+# ## Summary
+#
+# - To break a step down into its parts, run different kinds of complete steps in turn and compare them. Each part is
+#   the time that one thing *adds*, given with an interval.
+# - Differences between steps always add up, which proves nothing. Compare their sum with a whole step that was measured
+#   separately, and state the residual.
+# - The backward pass can hide messages if there are not too many of them and they do not come too late. It cannot hide
+#   the last message.
+# - The batch size per worker determines what can be hidden: with a smaller batch, the number of bytes stays the same
+#   but the backward pass gets shorter.
+# - Predict first. A residual that you can explain is worth more than a fit that happens to match.
+#
+# Next: `27_other_engines`.

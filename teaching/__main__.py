@@ -1,0 +1,5 @@
+import sys
+
+from teaching.cli import main
+
+sys.exit(main())

@@ -1,0 +1,192 @@
+"""Batch scripts from their sources and the files of the sites: `teach render`.
+
+    solutions/slurm/X.sh -> solutions/slurm/<site>/X.sh (complete) and slurm/<site>/X.sh (with blanks)
+
+In a source `@NAME@` stands for what the site says. A line that holds nothing else vanishes where a site says nothing.
+"""
+
+import dataclasses
+import re
+import shlex
+import textwrap
+from pathlib import Path
+
+from labs import files, presets
+from labs.blanks import BuildError
+from labs.printed import several
+from labs.slurm import sites
+from labs.slurm.check.form import syntax
+from teaching.author.regions import blank_batch, strip_markers
+
+_FIELD = re.compile(r"@([A-Z_0-9]+)@")
+
+
+def sources(root):
+    """The sources of the batch scripts by file name, in order."""
+    return {path.name: path for path in sorted((Path(root) / "solutions" / "slurm").glob("*.sh"))}
+
+
+def share(site, gpus):
+    """CPUs per node that the scripts ask for with that many GPUs: the least of the rule, or all it allows where the
+    least is one (a share that leaves none idle)."""
+    least, most = site.cpus_for(gpus)
+    return least if least > 1 else most
+
+
+def fields(site, script):
+    """What each `@NAME@` stands for at a site, for the script of this file name; values may have several lines."""
+    sizes = presets.PRESETS[site.preset]
+    # One after the other in one job, and not in turns: so each is repeated from new weights.
+    sizes = dataclasses.replace(sizes, repeats=3, epochs=5 if site.gpus and site.preset == "course" else 3)
+    top = min(max(site.workers), site.gpus or max(site.workers))
+    count = site.gpus or top
+    spans = {gpus: " to ".join(map(str, dict.fromkeys(site.cpus_for(gpus)))) for gpus in sorted(site.cpus_per_gpus)}
+    rule = ", ".join(f"{several(gpus, 'GPU')}: {span}" for gpus, span in spans.items())
+    names = [str(count) for count in site.workers]
+    contained = len(site.python) > 1  # no step of SLURM's can be started from inside a container
+    alone = "# One node only: Python runs in a container here, which cannot start ranks on other nodes."
+    more = alone if contained else f"# More nodes: sbatch --nodes=4 slurm/{site.id}/{script}"
+    study_nodes = 1 if contained else site.nodes
+    wanted = {"account": site.account, "QOS": site.qos}
+    personal = "# This site wants your {}, which no script should hold: export SBATCH_{}=..."
+    gres = {gpus: f"#SBATCH --gres=gpu:{gpus}" if site.gpus else "" for gpus in (1, top, count)}
+    return {
+        "SITE": site.name,
+        "PATH": f"slurm/{site.id}/{script}",
+        "PERSONAL": "\n".join(personal.format(word, word.upper()) for word in wanted if wanted[word]),
+        "PARTITION": f"#SBATCH --partition={site.partition}" if site.partition else "",
+        "TIME": site.time,
+        "RULE": f"{rule}." if rule else "any number.",
+        "TASKS": top,
+        "GRES": gres[top],
+        "CPUS": share(site, top),
+        "CPUS_PER_RANK": share(site, top) // top,
+        "NODE_TASKS": count,
+        "NODE_GRES": gres[count],
+        "CPUS_PER_TASK": share(site, count) // count,
+        "GRES_ONE": gres[1],
+        "CPUS_ONE": share(site, 1),
+        "NODES": site.nodes,
+        "STUDY_NODES": study_nodes,
+        "STUDY_NODES_TEXT": several(study_nodes, "node"),
+        "MORE_NODES": more,
+        "STUDY_LAUNCHER": "" if contained else _study_launcher(site),
+        "PRESET": site.preset,
+        "WORKERS": " ".join(names),
+        "WORKERS_TEXT": " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])),
+        "LOCAL_BATCH": sizes.local_batch,
+        "IMAGE_SIZE": sizes.image_size,
+        "SIZES": " ".join(sizes.arguments()),
+        "SETUP": _setup(site),
+        "HOROVOD": _horovod(site),
+        "LAUNCH": _launch(site, "$SLURM_NTASKS"),
+        "LAUNCH_RANKS": _launch(site, "$ranks"),
+    }
+
+
+def _setup(site):
+    """Modules, Python, folders, and what the log says about the job first."""
+    lines = []
+    if site.modules:
+        folded = textwrap.wrap(" ".join(site.modules), 100, break_long_words=False, break_on_hyphens=False)
+        lines = ["module purge", "module load " + " \\\n    ".join(folded)]
+    lines.append(f"python=({_quoted(site.python)})")
+    for name, value in (("LABS_DATA", site.data), ("TMPDIR", site.scratch)):
+        if value and value.strip("${}") != name:
+            lines.append(f'export {name}="{value}"')
+    return "\n".join([*lines, Path(__file__).with_name("begin.sh").read_text(encoding="utf-8").rstrip()])
+
+
+def _quoted(words):
+    """Words as bash reads them, with the variables in them filled. labs.slurm.sites lets none pass that quotes do not
+    hold."""
+    return " ".join(f'"{word}"' if re.search(r"[^\w./=+-]", word) else word for word in words)
+
+
+def _horovod(site):
+    """Settings of the Horovod scripts."""
+    hosts = 'hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed "s/$/:$SLURM_NTASKS_PER_NODE/" | paste -sd,)'
+    lines = {  # since SLURM 22.05 srun does not take the number of CPUs from the job
+        'export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"': site.launcher == "srun",
+        f"export NCCL_SOCKET_IFNAME={site.interface}": site.interface,
+        hosts: site.launcher == "horovodrun",
+    }
+    return "\n".join(line for line, wanted in lines.items() if wanted)
+
+
+def _launch(site, ranks):
+    """The launcher with its options; `ranks` as bash says it."""
+    words = {
+        "srun": ["srun", *site.launcher_options, "--kill-on-bad-exit=1", "--label"],
+        "mpiexec": ["mpiexec", *site.launcher_options, "-n"],
+        "horovodrun": ["horovodrun", *site.launcher_options, "-np"],
+    }[site.launcher]
+    count = {"srun": f'--ntasks="{ranks}"', "horovodrun": f'"{ranks}" -H "$hosts"'}.get(site.launcher, f'"{ranks}"')
+    return f"{_quoted(words)} {count}"
+
+
+def _study_launcher(site):
+    """The option of `labs study` that says how ranks start in a job of SLURM's; without SLURM it chooses itself."""
+    words = shlex.join([site.launcher, *site.launcher_options])
+    return f'[ -z "${{SLURM_JOB_ID:-}}" ] || study+=("--launcher={words}")'
+
+
+def fill(text, values, name="script"):
+    """The text with its fields filled. Raises BuildError for a field that nobody knows."""
+    lines = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if unknown := [field for field in _FIELD.findall(line) if field not in values]:
+            raise BuildError(f"{name}:{number}: @{unknown[0]}@ is not known; known are {', '.join(sorted(values))}")
+        whole = _FIELD.fullmatch(line.strip())
+        if not whole or str(values[whole[1]]):
+            lines.append(_FIELD.sub(lambda match: str(values[match[1]]), line))
+    return "\n".join(lines)
+
+
+def scripts(root):
+    """{path below `root`: text} of all batch scripts, complete and with blanks. Raises BuildError, SiteError."""
+    made = {}
+    for site in (sites.load(id, root) for id in sites.names(root)):
+        for name, path in sources(root).items():
+            label = f"solutions/slurm/{name}"
+            text = fill(path.read_text(encoding="utf-8"), fields(site, name), label)
+            both = {f"solutions/slurm/{site.id}/{name}": strip_markers(text, label)}
+            both[f"slurm/{site.id}/{name}"] = blank_batch(text, label)
+            for path, text in both.items():
+                if broken := syntax(text):
+                    said = f"{path}:{broken.line_number}: {broken.problem}"
+                    raise BuildError(f"{said} Look into slurm/sites/{site.id}.toml.")
+            made |= both
+    return made
+
+
+def write(root, made, report=print):
+    """Write those files of `made`, {path below `root`: text}, that are missing or out of date; returns a line for each,
+    which `report` gets, too."""
+    done = [f"wrote {name}" for name, text in made.items() if _text(root, name) != text]
+    for line in done:
+        name = line.removeprefix("wrote ")
+        files.write(Path(root, name), made[name])
+        report(line)
+    return done
+
+
+def _text(root, name):
+    """Text of a file below `root`, or None if there is none."""
+    return Path(root, name).read_text(encoding="utf-8") if Path(root, name).exists() else None
+
+
+def differing(root, made, problem, fix):
+    """A line for each file of `made`, {path below `root`: text}, that is missing or, as `problem` says, different."""
+    found = {name: _text(root, name) for name in made}
+    wrong = (name for name in made if found[name] != made[name])
+    return [f"{name}: {'is missing' if found[name] is None else problem}; {fix}" for name in wrong]
+
+
+def check(root):
+    """Problems of the rendered scripts, one line each; [] if they all agree with their sources."""
+    root, made = Path(root), scripts(root)
+    problem, fix = "differs from what its source and the site say", "run `uv run teach render`"
+    there = [*sorted(root.glob("slurm/*/*.sh")), *sorted(root.glob("solutions/slurm/*/*.sh"))]
+    alone = [name for path in there if (name := path.relative_to(root).as_posix()) not in made]
+    return differing(root, made, problem, fix) + [f"{name}: has no source or no site; remove it" for name in alone]

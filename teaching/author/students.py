@@ -1,0 +1,96 @@
+"""What students get: the files that are theirs, and notebooks and scripts made afresh, with blanks."""
+
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+import labs
+from labs import files
+from labs.blanks import BuildError
+from labs.course.release import stamped
+from teaching.author import render
+from teaching.author.build import student_scripts
+from teaching.author.sources import as_text, label_of, pairs, student_tasks
+
+# Everything that students get besides what is generated in notebooks/ and slurm/<site>/; nothing else goes to them.
+GIVEN = ["README.md", "CITATION.cff", "Makefile", "environment.yml", "pyproject.toml", "uv.lock", ".python-version"]
+GIVEN += [".jupyter/", "labs/", "lessons/", "setup/", "slurm/sites/"]
+GIVEN += ["docs/students/", "docs/measured.md", "docs/not_run.md", "docs/jupyterlab.png"]
+# Of README.md.
+ABOUT_TEACHING = re.compile(r"\| for instructors \| \|\n(\|.*\n)+\n|`make test` runs every test[^.]*\. ")
+_PACKAGE = re.compile(r'^teach = .*\n|, "teaching"(?=\]\n)', re.MULTILINE)  # of pyproject.toml
+
+
+def student_tree(root, destination, version=labs.__version__, date=None, holds=True, keeps=None) -> list[str]:
+    """Write what students get into an empty or new folder, with its stamp; returns the relative paths, sorted.
+
+    Of GIVEN these are the files that git tracks. date: of the stamp, as 2026-11-22T08:41:52Z (default: that of the last
+    commit). holds: whether students get, for each written task, what a good answer contains; the report shows it to
+    those who have written theirs. keeps: whether a path belongs to this release (default: all do). The same files,
+    version and date give the same bytes. Raises BuildError if the folder is not empty or cannot be written, or if
+    `root` is no git checkout.
+    """
+    root, destination = Path(root).resolve(), Path(destination).resolve()
+    made = {name: text.encode() for name, text in generated(root).items()}
+    for name, about in (("README.md", ABOUT_TEACHING), ("pyproject.toml", _PACKAGE)):
+        if (root / name).is_file():
+            made[name] = about.sub("", (root / name).read_text(encoding="utf-8")).encode()
+    for page in root.glob("docs/students/assistants.md"):  # under the name that assistants look for
+        made["AGENTS.md"] = page.read_bytes()
+    for path in () if holds else root.glob("lessons/*/tasks.toml"):
+        made[label_of(root, path)] = student_tasks(path.read_text(encoding="utf-8")).encode()
+    contents = {name: (root / name).read_bytes() for name in _given(root) if name not in made} | made
+    contents = {name: content for name, content in contents.items() if not keeps or keeps(name)}
+    contents |= stamped(version, date or _last_commit(root), contents)
+    try:
+        if destination.exists() and (not destination.is_dir() or any(destination.iterdir())):
+            raise BuildError(f"{destination} is not an empty folder; name a new folder or empty this one")
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{destination.name}.", dir=destination.parent) as partial:
+            tree = Path(partial, "tree")
+            for name, content in contents.items():
+                files.write(tree / name, content, lasting=False)
+            os.replace(tree, destination)
+    except OSError as problem:
+        reason = f"{problem.strerror}; name a folder of yours on a disk with room"
+        raise BuildError(f"{destination} cannot be written: {reason}") from None
+    return sorted(contents)
+
+
+def generated(root) -> dict[str, str]:
+    """{path below `root`: text} of the notebooks and scripts that students get. Raises BuildError, SiteError."""
+    made = {f"notebooks/{name}.ipynb": as_text(student) for name, (_, student) in pairs(root).items()}
+    made |= student_scripts(root)
+    made |= {name: text for name, text in render.scripts(root).items() if name.startswith("slurm/")}
+    return made | {"notebooks/runs/.gitkeep": ""}  # SLURM writes the logs there, and makes no folder
+
+
+def _last_commit(root):
+    """When the last commit was made, in UTC."""
+    format = ["--format=%cd", "--date=format-local:%Y-%m-%dT%H:%M:%SZ"]
+    return _git(root, "log", "-1", *format, env=os.environ | {"TZ": "UTC"}).strip()
+
+
+def _given(root):
+    """The files of GIVEN that git tracks, as paths below `root`. Raises BuildError for one that it does not know."""
+    if new := _listed(root, "--others", "--exclude-standard"):
+        raise BuildError(f"{new[0]} is not in git, so students would not get it; run `git add {new[0]}`, or remove it")
+    return [name for name in _listed(root) if (root / name).is_file()]
+
+
+def _listed(root, *options):
+    """The files of GIVEN that `git ls-files` lists."""
+    return [name for name in _git(root, "ls-files", "-z", *options, "--", *GIVEN).split("\0") if name]
+
+
+def _git(root, *words, **settings):
+    """What git prints. Raises BuildError."""
+    try:
+        command = ["git", "-C", str(root), *words]
+        return subprocess.run(command, capture_output=True, check=True, text=True, **settings).stdout
+    except (OSError, subprocess.CalledProcessError) as problem:
+        reason = str(getattr(problem, "stderr", "") or problem).strip().splitlines()[-1]
+        unknown = f"git cannot say which files belong to the course ({reason}); use a clone of its repository"
+        raise BuildError(f"{root}: {unknown}") from None

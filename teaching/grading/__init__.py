@@ -1,0 +1,40 @@
+"""Grading: from a release to points, feedback and a grade sheet.
+
+release     course.zip, what students get, and that it gives nothing away
+store       the files of a grading, each with its schema
+incoming    exports and folders read, whatever comes in
+collect     submissions brought together under numbers
+moodle, canvas  the files of each of these platforms: names in its export, its table of points
+worksheet   a platform's file with the points in it, and feedback as it takes it back
+table       a CSV file of which single cells are filled
+handed      a collected submission, opened
+finding     something in the evidence for a person to look at
+evidence    what each run says of itself
+copies      runs and files that are somebody else's
+guessing    notebooks that try out what is right
+likeness    scripts and answers that are like somebody else's
+rerun       a sample, trained again in the sandbox
+numbers     the report's numbers, computed again from the records
+judge       the checks again: notebooks in the sandbox, the judge outside
+inside      what runs in the sandbox: a notebook in replay
+wire, drawn values and figures as JSON between the two
+reference   what the solutions say of a check
+again       functions called with inputs that no student has seen
+magics      cells without what belongs to a session
+plain       whether code can be judged beside its judge
+check       all of this for every submission, kept by content
+rubric      what counts how much
+term        what stays when the kit or a submission changes
+pins        a comment on a mistake, for all who made it
+marks       what a person has decided
+disputes    what students dispute
+graded      a grading as the steps below see it, each file read once
+shown       what of a submission stands beside a question: code, scripts, logs, machines
+desk        a notebook: one question across all submissions, marked by keyboard
+points      points, of what was found, rubric and marks
+sheet       grades.csv: the points of all, for people and spreadsheets
+feedback    PDF for students: what to do next, each mistake
+overview    PDF for the instructor: findings, and all that is open
+oral        three questions for a talk with each student
+results     all that comes out
+"""

@@ -1,0 +1,194 @@
+"""What the evidence of one submission says of itself: each run's clocks, counts, log, script, spread and speed.
+
+Every check compares two things that an honest run cannot let differ, with tolerances that the kit's own runs keep.
+"""
+
+from contextlib import suppress
+from datetime import datetime
+from functools import cache
+from statistics import fmean, median, pstdev
+
+from labs.costs.computation import BYTES, FLOPS
+from labs.costs.memory import KEPT
+from labs.errors import LabsError
+from labs.models import counts
+from labs.printed import few, grouped
+from labs.report.gather import findings_of
+from teaching.grading import guessing
+from teaching.grading.finding import Finding, Severity, looked
+
+LEAST = 8  # steps: fewer say nothing about their spread
+CORE, GPU = 300e9, 3e15  # operations/s that nothing exceeds: a core (64 per cycle at 4 GHz), a GPU (matrix units, 2025)
+MOST_PIXELS = 1024  # per side: larger images are not counted
+WINOGRAD = 2.25  # times fewer multiplications (A. Lavin and S. Gray, CVPR 2016)
+_SEVERITY: dict[str, Severity] = {"not measured by you": "look", "counted twice": "look", "different machines": "look"}
+
+
+def findings(submission):
+    """All findings about one teaching.grading.handed.Submission."""
+    found = [Finding("record", "look", name, why) for name, why in submission.broken.items()]
+    for name, record in submission.records.items():
+        for look in (_clock, _images, _spread, _possible):
+            found += looked(name, look, name, record)
+        for look in (_log, _script):
+            found += looked(name, look, submission, name, record)
+    found += looked("notebooks", guessing.findings, submission.contents)
+    found += looked("runs", _versions, submission.records)
+    for look in (_superlinear, _without_record, _report):
+        found += looked("runs", look, submission)
+    return sorted(found, key=lambda each: each.where)
+
+
+def _report(submission):
+    """What the report itself would say; of a run once, however many tasks it belongs to."""
+    told = set()
+    for each in findings_of(submission.course):
+        # `_script` knows the script as it was before paths were taken out
+        if each.kind != "script changed" and (each.kind, each.text) not in told:
+            told.add((each.kind, each.text))
+            yield Finding(each.kind, _SEVERITY.get(each.kind, "note"), each.task, each.text)
+
+
+def _clock(name, record):
+    """Steps lie within their epoch, epochs within the run."""
+    sums = [(epoch, sum(epoch.step_seconds)) for epoch in record.epochs]
+    for epoch, steps in [each for each in sums if each[1] > each[0].seconds * (1 + 1e-6) + 1e-6][:1]:
+        seen = f"the steps of epoch {epoch.epoch + 1} take {steps:.4g} s together, the epoch {epoch.seconds:.4g} s"
+        yield Finding("clock", "serious", name, seen)
+    # The time of an epoch with a validation holds that, too.
+    plain = [each for each in sums if each[1] and not any(key.startswith("val_") for key in each[0].metrics)]
+    if plain and (filled := median(steps / epoch.seconds for epoch, steps in plain)) < 0.75:
+        yield Finding("clock", "look", name, f"the steps fill only {filled:.0%} of their epochs")
+    with suppress(ValueError, TypeError):
+        whole = (datetime.fromisoformat(record.finished) - datetime.fromisoformat(record.started)).total_seconds()
+        epochs = sum(epoch.seconds for epoch in record.epochs)
+        if epochs > whole + 2:
+            seen = f"its epochs take {epochs:.4g} s, and from its start to its end are {whole:.4g} s"
+            yield Finding("clock", "serious", name, seen)
+
+
+def _images(name, record):
+    """Images are steps x batch; the last step may be smaller, and never more than the data set."""
+    batch = record.configuration.global_batch
+    for epoch in record.epochs:
+        steps = len(epoch.step_seconds)
+        if not (batch and steps and epoch.images):
+            continue
+        fits = (steps - 1) * batch < epoch.images <= steps * batch
+        if not fits and epoch.images != record.dataset_images:
+            seen = f"epoch {epoch.epoch + 1} has {epoch.images} images in {steps} steps of {batch}"
+            yield Finding("images", "serious" if epoch.images > steps * batch else "look", name, seen)
+            return
+
+
+def _log(submission, name, record):
+    """The .out says what the record says: epochs, seconds as far as they are printed, loss and accuracy."""
+    held = submission.course.held.get(name)
+    path = held and held.log(".out")
+    # No runs: of a script that prints no epochs.
+    runs = submission.logged(path).get(record.configuration.workers, ()) if path and record.epochs else ()
+    if len(runs) != 1:
+        return
+    printed = [epoch for repeat in runs[0].repeats for epoch in repeat]
+    if len(printed) != len(record.epochs):
+        seen = f"{path.name} has {len(printed)} epochs, the record {len(record.epochs)}"
+        yield Finding("log", "look", name, seen)
+        return
+    both = list(zip(printed, record.epochs, strict=True))
+    off = [abs(said.seconds - kept.seconds) for said, kept in both]
+    room = [said.resolution / 2 + 0.02 + 0.002 * kept.seconds for said, kept in both]
+    ratios = [a / b for a, b in zip(off, room, strict=True)]
+    wild = any(o > said.resolution + 1.5 + 0.1 * kept.seconds for o, (said, kept) in zip(off, both, strict=True))
+    if median(ratios) > 1.2 or wild:
+        said, kept = both[worst := max(range(len(ratios)), key=ratios.__getitem__)]
+        seen = f"epoch {worst + 1} took {said.seconds:.4g} s by {path.name} and {kept.seconds:.4g} s by the record"
+        yield Finding("log", "serious", name, seen)
+    for said, kept in both:
+        for key, value in kept.metrics.items():
+            if key in said.metrics and abs(said.metrics[key] - value) > 1e-4 + 1e-3 * abs(value):
+                seen = f"{key} of epoch {kept.epoch + 1} is {said.metrics[key]:.4g} in {path.name}, {value:.4g} in the"
+                yield Finding("log", "serious", name, f"{seen} record")
+                return
+
+
+def _script(submission, name, record):
+    """The script that a run was made with is the one that was handed in."""
+    script = submission.course.script_of(record)[0]
+    place = f"notebooks/scripts/{script}"
+    if not record.script_sha256 or place not in submission.contents:
+        return
+    if record.script_sha256 not in submission.digests(place):
+        yield Finding("script", "look", name, f"it was made with another {script} than the one that was handed in")
+
+
+def _spread(name, record):
+    """Measured times are never quite equal, and a clock gives more digits than a person types."""
+    steps = [seconds for epoch in record.epochs if epoch.epoch for seconds in epoch.step_seconds]
+    if len(steps) < LEAST:
+        return
+    second, mean = [c - 2 * b + a for a, b, c in zip(steps, steps[1:], steps[2:], strict=False)], fmean(steps)
+    if len(set(steps)) < len(steps) / 2:
+        yield Finding("spread", "serious", name, f"of {len(steps)} step times only {len(set(steps))} are different")
+    elif pstdev(second) < 1e-5 * mean:
+        yield Finding("spread", "serious", name, f"the {len(steps)} step times lie on a line, without any noise")
+    elif pstdev(steps) < 5e-4 * mean:
+        seen = f"the {len(steps)} step times differ by {pstdev(steps) / mean:.2g} of their mean"
+        yield Finding("spread", "look", name, seen)
+    if all(seconds == round(seconds, 4) for seconds in steps):
+        yield Finding("spread", "look", name, "no step time has more than 4 digits behind the point")
+
+
+def _possible(name, record):
+    """Speed and memory that the cost model allows at most."""
+    has, machine = record.configuration, record.machine
+    steady = [epoch for epoch in record.epochs if epoch.epoch and epoch.images]
+    cores, pixels = machine.get("cores"), has.image_size or 32
+    known = has.model and steady and has.workers and has.global_batch and isinstance(cores, int)
+    if not known or pixels > MOST_PIXELS or not (facts := _facts(has.model, pixels)):
+        return
+    gpus, nodes = machine.get("gpus") or [], has.nodes or 1  # the machine is one node
+    most = (GPU * has.workers if gpus else CORE * min(has.workers, cores * nodes)) * WINOGRAD
+    rate = max(epoch.images / epoch.seconds for epoch in steady)
+    if (speed := rate * FLOPS * facts.multiply_adds) > most:
+        seen = f"{rate:.4g} images/s are {speed / 1e12:.3g} Tflop/s on {has.workers} {'GPU' if gpus else 'core'}(s), "
+        yield Finding("possible", "serious", name, f"{seen}where {most / 1e12:.3g} would be more than any has")
+    memory = machine.get("memory")
+    needs = has.global_batch * facts.activation_bytes * KEPT[0] * BYTES.get(has.precision, 4) / 4
+    if not gpus and isinstance(memory, int) and needs > memory * nodes:
+        seen = f"a step of {has.global_batch} images needs {needs / 2**30:.3g} GiB, the machine has "
+        yield Finding("possible", "serious", name, f"{seen}{memory * nodes / 2**30:.3g} GiB")
+
+
+@cache
+def _facts(model, image_size):
+    """What a network needs (labs.models.counts); None for one that cannot be counted."""
+    with suppress(LabsError):
+        return counts.of(model, image_size, 10)
+    return None
+
+
+def _versions(records):
+    """Runs of one study are made with one environment on one machine."""
+    for runs in grouped((each.study, (name, each)) for name, each in records.items() if each.study).values():
+        for what in ("versions", "machine"):
+            if len({str(sorted(getattr(record, what).items(), key=str)) for _, record in runs}) > 1:
+                names = few([name for name, _ in runs])
+                yield Finding("versions", "look", names, f"one study, and their {what} differ")
+
+
+def _superlinear(submission):
+    for row in submission.speedups:
+        interval, workers = row["speedup_interval"], row["workers"]
+        if interval and interval[0] > 1.1 * workers:
+            seen = f"a speedup of {row['speedup']:.3g} [{interval[0]:.3g}, {interval[1]:.3g}] on {workers} workers"
+            yield Finding("superlinear", "look", row["source"].removesuffix(".json"), seen)
+
+
+def _without_record(submission):
+    """Logs of trainings that no record stands beside; or no record at all."""
+    if not submission.records:
+        yield Finding("no record", "note", "runs", "no run record was handed in")
+    shown = {held.log(".out") for held in submission.course.held.values()}
+    for path in sorted({*submission.runs.glob("*.out")} - shown):
+        if not path.with_suffix(".json").exists() and submission.logged(path):
+            yield Finding("no record", "note", path.stem, "a log without a record: its numbers are Keras' own")

@@ -1,0 +1,53 @@
+"""A grading as its later steps see it: what was collected, found and decided, each file of its folder read once."""
+
+from functools import cached_property
+from pathlib import Path
+
+from labs.errors import UseError
+from teaching.grading import check, collect, disputes, marks, points, rubric, store
+
+
+class Graded:
+    """A grading's folder `out`, its Rubric `rules`, and by number of the submission: `paths`, `found` (as check.results
+    gives it), `names`, `collected`, `disputed`, and `decided`, the Marks.
+
+    What is not needed is not read. Raises UseError for a damaged file; `found` also where nothing was looked at yet.
+    """
+
+    def __init__(self, out):
+        self.out, self.paths = Path(out), collect.submissions(out)
+        self.read()
+
+    @cached_property
+    def found(self):
+        if found := check.results(self.out, self.paths, self.rules):
+            return found
+        raise UseError(f"{self.out} holds no results: run `teach check` first.")
+
+    @cached_property
+    def names(self):
+        return store.read(self.out / "names.json")
+
+    @cached_property
+    def collected(self):
+        return store.read(self.out / "collection.json")
+
+    @cached_property
+    def disputed(self):
+        return {number: each for number, each in disputes.every(self.paths).items() if number in self.found}
+
+    def read(self):
+        """Read again what people change meanwhile: marks and rubric."""
+        self.decided, self.rules = marks.load(self.out), rubric.load(self.out)
+
+    def own(self, number):
+        """The Marks of a submission."""
+        return self.decided.get(number) or marks.Marks()
+
+    def lines(self, number, rules=None):
+        """The PointsLines of a submission, by another Rubric where one is given."""
+        return points.lines(self.found[number], rules or self.rules, self.own(number))
+
+    def waits(self, number):
+        """The ids of a submission's disputes that no person has answered as they are."""
+        return disputes.waits(self.disputed.get(number, {}), self.own(number))

@@ -1,0 +1,408 @@
+"""A submission's notebooks, judged again: they run in the sandbox, in replay, and the judge stays outside.
+
+Each check is judged in one of three ways, and its result says in which:
+
+    outside    its answers came out as JSON; functions were called through the pipe, also with inputs of our own
+    inside     an answer cannot leave its process (a model, a data set, a script): the kit's judge ran beside it in the
+               sandbox, and counts only where all that the student wrote is plain code (teaching.grading.plain)
+    person     neither, or the sandbox failed: whoever grades decides
+"""
+
+import contextlib
+import copy
+import os
+import queue
+import signal
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+
+from labs import sandbox
+from labs.checks import judging, tasks
+from labs.errors import LabsError
+from labs.measure import breakdown
+from labs.results import collect as results
+from labs.results import log as logs
+from labs.sandbox.walls import WORK
+from teaching.grading import again, plain, reference, wire
+from teaching.grading.finding import CheckResult
+
+LIMITS = sandbox.Limits(seconds=300, memory=3 << 30, processes=400, disk=512 << 20, output=16 << 20)
+MESSAGES = 2000  # that one notebook may send
+CPU_SECONDS = 120  # of this process, for judging one notebook
+# Of the kit besides `labs`, what the sandbox shows: the modules of lessons, and what runs a notebook there.
+SHOWN = [tasks.LESSONS, *(Path(__file__).with_name(f"{name}.py") for name in ("__init__", "inside", "wire", "drawn"))]
+SHOWN += [Path(__file__).parents[1] / "__init__.py"]
+LONGEST = 20_000  # characters of the code that a person sees beside an open check
+OTHER_INPUTS = "Right for the numbers of the notebook, wrong for others: does it take all it needs from its arguments?"
+
+
+class Gone(Exception):
+    """The sandbox has ended; the text says how."""
+
+
+class TooLong(BaseException):
+    """Judging takes longer than it may, because of what was sent."""
+
+
+class Untrusted(Exception):
+    """An argument that the notebook computes, and that cannot be computed again from the records."""
+
+
+class Talk:
+    """The pipe to a notebook in the sandbox."""
+
+    def __init__(self, argv, task, **options):
+        self._heard, self._rest, self._asked, self._ended = queue.Queue(), b"", 0, None
+        inside, self._say = os.pipe()
+
+        def go():
+            try:
+                with os.fdopen(inside, "rb") as stdin:
+                    done = sandbox.run_walled(argv, stdin=stdin, heard=self._heard.put, **options)
+                self._ended = f"the notebook's process ended (status {done.status})"
+                if done.ended:
+                    self._ended = f"the notebook was stopped at its limit of {done.ended}"
+            except LabsError as problem:
+                self._ended = f"the sandbox could not be made: {problem}"
+            finally:
+                self._heard.put(None)
+
+        self._thread = threading.Thread(target=go, daemon=True)
+        self._thread.start()
+        self.say(task)
+
+    def say(self, message):
+        with contextlib.suppress(OSError):  # it has ended: `hear` says so
+            text = wire.line(message)
+            while text:
+                text = text[os.write(self._say, text) :]
+
+    def hear(self):
+        """The next message, a dict. Raises Gone."""
+        while b"\n" not in self._rest:
+            piece = self._heard.get()
+            if piece is None:
+                raise Gone(self._ended)
+            self._rest += piece
+            if len(self._rest) > 2 * wire.MOST:
+                self._rest = b"\n"
+        line, _, self._rest = self._rest.partition(b"\n")
+        return wire.read(line)
+
+    def ask(self, message):
+        """The answer to a message, known by its number; whatever else comes meanwhile is ignored. Raises Gone."""
+        self._asked += 1
+        self.say(message | {"number": self._asked})
+        while (answer := self.hear()).get("to") != self._asked:
+            pass
+        return answer
+
+    def close(self):
+        os.close(self._say)
+        self._thread.join()
+
+
+class Raised(Exception):
+    """A student's function raised something; the text says what."""
+
+
+def judged(submission, root, notebook, seed):
+    """({id: CheckResult}, lines on what happened) of the checks of one notebook of a Submission.
+
+    root: of the course; seed: of our own inputs. Without a sandbox every check is left to a person. Raises SandboxError
+    where it failed before the notebook began.
+    """
+    if f"notebooks/{notebook}.ipynb" not in submission.contents:
+        return dict.fromkeys(reference.asked(root, notebook), CheckResult("open", "outside", NOT_HANDED_IN)), []
+    if missing := sandbox.sandbox_missing():
+        return unjudged(submission, root, notebook, missing), []
+    replay, stopped = _Replay(submission, root, notebook, seed), ""
+    try:
+        with _clock() as clock:
+            replay.run(clock)
+    except Gone as end:
+        stopped = str(end)
+    except TooLong:
+        stopped = "to judge what was sent takes too long"
+    made, unreached = {}, CheckResult("open", "outside", "its cell was not reached")
+    for id, rest in unjudged(submission, root, notebook, stopped).items():
+        each = replay.found.get(id, rest if stopped else unreached)
+        made[id] = each if each.how != "person" else replace(each, code=rest.code)
+    return made, replay.told + [stopped] * bool(stopped)
+
+
+NOT_HANDED_IN, NOT_DONE = "the notebook was not handed in", "not done"
+
+
+def unjudged(submission, root, notebook, why):
+    """{id: CheckResult} of a notebook that was handed in: a person has to decide all of them, for the reason `why`."""
+    written, _ = plain.written(submission.contents.get(f"notebooks/{notebook}.ipynb", b""))
+    made = {}
+    for id, each in reference.asked(root, notebook).items():
+        code = plain.about(written, id, {name for name in each.names if name})
+        if each.batch:
+            code = [path.read_text(errors="replace") for path in sorted(submission.root.glob(f"slurm/*/{each.batch}"))]
+        made[id] = CheckResult("open", "person", f"not judged: {why}"[:300], "\n\n".join(code)[:LONGEST])
+    return made
+
+
+@contextlib.contextmanager
+def _clock():
+    """Raise TooLong in here when CPU_SECONDS of this process are spent, and then each second, since the kit's judge
+    takes any exception for the student's. Gives a list that is empty until then."""
+    rang = []
+    if threading.current_thread() is not threading.main_thread():
+        yield rang
+        return
+
+    def ring(*_):
+        rang.append(True)
+        raise TooLong
+
+    before = signal.signal(signal.SIGVTALRM, ring)
+    signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS, 1)
+    try:
+        yield rang
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+class _Replay:
+    """A notebook of a Submission that runs in replay. found: {id: CheckResult} of the checks that were judged so far;
+    told: lines on what happened; seed: of our own inputs."""
+
+    def __init__(self, submission, root, notebook, seed):
+        self.submission, self.root, self.notebook, self.seed = submission, root, notebook, seed
+        self.asked, self.found, self.told = reference.asked(root, notebook), {}, []
+
+    def run(self, clock):
+        """Run it to its end. Raises Gone and TooLong, with what was found until then; and SandboxError."""
+        text, failed = self.submission.contents[f"notebooks/{self.notebook}.ipynb"], 0
+        cells, damage = plain.cells(text)
+        if damage and not cells:  # an accident on its way, perhaps
+            raise Gone(damage[0])
+        self.told += damage
+        self.found |= {id: _batch(self.submission, id, each.batch) for id, each in self.asked.items() if each.batch}
+        self.student = self._written(text)
+        self.talk = talk = Talk(
+            [sys.executable, "-m", "teaching.grading.inside"], {"folder": f"{WORK}/notebooks", "cells": cells},
+            files=_files(self.submission, self.root), read_only=sandbox.interpreter(*SHOWN),
+            env=_environment(self.submission, self.notebook), limits=LIMITS,
+        )  # fmt: skip
+        try:
+            _begin(talk)
+            for _ in range(MESSAGES):
+                message = talk.hear()
+                if "done" in message:
+                    break
+                if message.get("error") and not _of_a_blank(message["error"], self.found):
+                    failed += 1
+                    if failed <= plain.FEW:
+                        self.told.append(f"cell {str(message.get('cell'))[:4]}: {str(message['error'])[:200]}")
+                if "check" in message:
+                    id = str(message["check"])
+                    if id in self.asked and not self.asked[id].batch:
+                        result = self._judged(id, message.get("answers"))
+                        if clock:
+                            self.found.pop(id, None)
+                            raise TooLong
+                        self.found[id] = result
+                    talk.say({"judged": 1})
+            else:
+                raise Gone(f"it sent more than {MESSAGES} messages")
+        finally:
+            talk.close()
+            if failed > plain.FEW:
+                self.told.append(f"{failed - plain.FEW} more cells ended in an error")
+
+    def _written(self, text):
+        """The Plain of what the student wrote in a notebook, as bytes, and in scripts."""
+        fresh, contents = reference.scripts(self.root), self.submission.contents
+        names = [name for name in sorted(contents) if name.startswith("notebooks/scripts/")]
+        scripts = [(name, contents[name].decode(errors="replace"), *fresh.get(name, ("", ""))) for name in names]
+        complete, form = reference.forms(self.root, self.notebook)
+        typed = {id for id, each in self.asked.items() if all(each.own)}
+        blanks = reference.blanks(self.root, self.notebook)
+        return plain.Plain(form, blanks, text, scripts, tuple(complete.values()), typed)
+
+    def _judged(self, id, packed):
+        """The CheckResult of a check whose answers the notebook has sent, `packed`: anything. Raises Gone."""
+        try:
+            return self._judge(id, packed)
+        except Gone:
+            raise
+        except Exception as problem:  # what was sent can be anything, and is judged in this process
+            return CheckResult("open", "person", f"not judged: {type(problem).__name__}: {problem}"[:300])
+
+    def _judge(self, id, packed):
+        asked, calls, problems = self.asked[id], {}, []
+
+        def function(number):
+            def call(*arguments):
+                try:
+                    return _called(self.talk, number, arguments, calls)
+                except (Raised, Untrusted, Gone) as problem:
+                    problems.append(problem)  # the judge takes any exception for the student's
+                    raise
+
+            return call
+
+        answers = [wire.unpacked(each, function) for each in packed] if isinstance(packed, list) else []
+        if len(answers) != len(asked.names):
+            return CheckResult("open", "person", "not judged: its call of `check` was changed, and not understood")
+        if any(isinstance(answer, wire.Blank) for answer in answers):
+            return CheckResult("open", "outside", NOT_DONE)
+        try:
+            given = [
+                _whole(answer) if own else _trusted(self.submission, id, name, answer)
+                for answer, name, own in zip(answers, asked.names, asked.own, strict=True)
+            ]
+            state, text = judging.judge(id, *given)
+            if problems:
+                raise problems[0]
+        except Raised as problem:
+            return CheckResult("wrong", "outside", f"your function raises {problem}")
+        except Untrusted:
+            return _inside(self.talk, self.student, id)
+        if state == "right" and not tasks.task(id).several:
+            if self._hard_coded(id, packed, function, calls):
+                return CheckResult("wrong", "outside", OTHER_INPUTS)
+        return _of_judge(state, "outside", text)
+
+    def _hard_coded(self, id, packed, function, calls):
+        """Whether one of the functions gives the right values for the judge's inputs only."""
+        right, asked = reference.functions(self.root, self.notebook), self.asked[id]
+        for name, own, sent in zip(asked.names, asked.own, packed, strict=True):
+            number = sent.get("function") if isinstance(sent, dict) else None
+            if number is not None and own and callable(right.get(name)):
+                made = list(calls.get(number, ()))
+                try:
+                    if again.differs(function(number), right[name], made, f"{self.seed}{id}", id):
+                        return True
+                except (Raised, Untrusted):
+                    return True
+        return False
+
+
+def _begin(talk):
+    """Hear the first message. Raises SandboxError if the notebook did not begin, which is not its own fault."""
+    try:
+        begun = "begun" in talk.hear()
+    except Gone as end:
+        raise sandbox.SandboxError(str(end)) from None
+    if not begun:
+        raise sandbox.SandboxError("the notebook did not begin")
+
+
+def _of_a_blank(error, found):
+    """Whether a cell failed because of an open blank: replay goes on after a blank as after an answer."""
+    blank = any(each.text == NOT_DONE for each in found.values())
+    return blank and ("NoneType" in str(error) or "ellipsis" in str(error))
+
+
+def _environment(submission, notebook):
+    made = {"PYTHONPATH": str(Path(sandbox.interpreter()[-1]).parent), "MPLBACKEND": "Agg", "PYTHONNOUSERSITE": "1"}
+    made |= {"LABS_RUNS": f"{WORK}/{submission.runs.relative_to(submission.root)}", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    if preset := next(each.replay for each in tasks.lessons().values() if each.notebook == notebook):
+        made["LABS_PRESET"] = preset
+    return made | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), "1")
+
+
+def _files(submission, root):
+    """{path: bytes} of what the notebook finds around itself; a script that was not changed is not handed in."""
+    own = reference.scripts(root)
+    files = {name: given.encode() for name, (given, _) in own.items()} | {
+        name: content
+        for name, content in submission.contents.items()
+        if not name.startswith("report") and (name in own or not name.startswith("notebooks/scripts/"))
+    }  # a script of another name could stand in the place of a module
+    for path in Path(root, "slurm/sites").glob("*.toml"):
+        if not path.stem.endswith(".local"):
+            files[f"slurm/sites/{path.name}"] = path.read_bytes()
+    for path in Path("~/.cache/labs/facts").expanduser().glob("*.json"):  # counted once, here
+        files[f"/tmp/home/.cache/labs/facts/{path.name}"] = path.read_bytes()
+    return files
+
+
+def _batch(submission, id, name):
+    """The CheckResult of a batch script, which the judge itself tries out in a sandbox."""
+    paths = sorted(submission.root.glob(f"slurm/*/{name}"))
+    if not paths:
+        return CheckResult("open", "outside", f"no {name} was handed in")
+    results = [judging.judge(id, path) for path in paths]
+    state, text = next((each for each in results if each[0] == "right"), results[0])
+    return _of_judge(state, "outside", text.replace(str(submission.root), ""))
+
+
+def _of_judge(state, how, text):
+    """A CheckResult of what the kit's judge says: what was not tried out, or too noisy, is not what was not done."""
+    left = text.startswith((judging.NOT_TRIED, judging.ONLY_READ, judging.TOO_NOISY))
+    return CheckResult(state, "person" if left else how, text)
+
+
+def _called(talk, number, arguments, calls):
+    """What a function of the student's returns in the sandbox; the arguments are added to `calls`, by its number.
+
+    Raises Raised, Untrusted and Gone.
+    """
+    sent = [wire.packed(each, None) for each in arguments]
+    if _holds_unfit(sent):
+        raise Untrusted
+    calls.setdefault(number, []).append(copy.deepcopy(arguments))
+    answer = talk.ask({"call": [number, {"list": sent}]})
+    if "value" not in answer:
+        raise Raised(str(answer.get("raised", "no answer"))[:300])
+    after = wire.unpacked(answer.get("after"), None) if answer.get("after") != {"list": sent} else None
+    for given, left in zip(arguments, after if isinstance(after, list) else (), strict=False):
+        if isinstance(given, np.ndarray) and isinstance(left, np.ndarray) and given.shape == left.shape:
+            given[...] = left  # a function that changes its argument is seen to do so
+        elif isinstance(given, list) and isinstance(left, list):
+            given[:] = left
+    return _whole(wire.unpacked(answer["value"], None))
+
+
+def _holds_unfit(sent):
+    if isinstance(sent, dict):
+        return "unfit" in sent or any(map(_holds_unfit, sent.values()))
+    return isinstance(sent, list) and any(map(_holds_unfit, sent))
+
+
+def _whole(answer):
+    """An answer of the student's. Raises Untrusted for one that could not leave its process."""
+    held = answer if isinstance(answer, list | tuple) else answer.values() if isinstance(answer, dict) else [answer]
+    if any(isinstance(each, wire.Unfit) for each in held):
+        raise Untrusted
+    return answer
+
+
+def _trusted(submission, id, name, answer):
+    """What a notebook computes beside an answer, computed again from the records. Raises Untrusted."""
+    course, given = submission.course, tasks.task(id).given
+    rows = answer if isinstance(answer, list) else None
+    if rows and all(isinstance(row, dict) and isinstance(row.get("source"), str) for row in rows):
+        names = [row["source"].removesuffix(".json") for row in rows]
+        if all(each in course.held for each in names):
+            return results.rows([course.held[each].path for each in names])
+    if given.log in course.held and (path := course.held[given.log].log(".out")):
+        return logs.read(path)[0]
+    if given.means:
+        apart = course.measured.get(f"{given.means}.breakdown.json")
+        return {kind: fmean(each) for kind, each in breakdown.means(apart).items()} if apart else given.otherwise
+    raise Untrusted
+
+
+def _inside(talk, student, id):
+    """What the kit's judge says in the sandbox, where only plain code ran beside it."""
+    answer = talk.ask({"judge": 1}).get("judged")
+    if not (isinstance(answer, list) and len(answer) == 2 and answer[0] in ("right", "wrong", "open")):
+        return CheckResult("open", "person", "not judged: it gave no answer")
+    state, text = answer[0], str(answer[1])[:500]
+    if state == "right" and (why := student.why_not(id)):
+        return CheckResult("right", "person", f"not judged: {why}")
+    return _of_judge(state, "inside", text)

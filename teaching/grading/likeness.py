@@ -1,0 +1,166 @@
+"""Scripts and answers that are like somebody else's, by fingerprints of their tokens.
+
+Winnowing (S. Schleimer, D. Wilkerson, A. Aiken, SIGMOD 2003): of every `WINDOW` neighbouring hashes of `GRAM` tokens
+the smallest is kept, so two texts that share GRAM + WINDOW - 1 tokens in a row share a fingerprint. In scripts every
+name is one token, every number another one, and comments are left out: names that were changed hide nothing.
+
+What the course itself gives is left out. Where parts of texts are compared, so is what more than a few submissions
+have: the usual way to fill a blank is nobody's own. Texts that are equal as a whole are found however many students
+have them: answers, since everybody chooses their own words, and scripts that share more than the filled blanks.
+"""
+
+import hashlib
+import io
+import keyword
+import re
+import tokenize
+from collections import Counter
+from contextlib import suppress
+from functools import cache
+from html import escape
+from itertools import combinations
+from pathlib import Path
+
+from labs.checks import kept, tasks
+from labs.printed import few, grouped, printable
+from teaching.author import regions, sources
+from teaching.grading import reference
+from teaching.grading.finding import Finding
+
+GRAM, WINDOW = {"script": 10, "answer": 5}, 4
+LEAST, SHARE = 8, 0.5  # fingerprints in common: so many at least, and such a share of the shorter text's
+WHOLE = 0.8  # of the longer one's, where texts are equal as a whole
+COMMON = 0.15  # share of the submissions, though 3 of them are always a few
+HERE = str(Path(__file__).parents[2])  # the course of this kit
+
+
+def texts(contents, answers):
+    """{what: text} of what a student wrote. contents: {path: bytes}; answers: {id: text}."""
+    scripts = {name: content.decode(errors="replace") for name, content in contents.items() if name.endswith(".py")}
+    return scripts | {f"the answer to {id}": text for id, text in answers.items()}
+
+
+def prints(what, text):
+    """{fingerprint: number of its line, from 1}."""
+    kind = "script" if what.endswith(".py") else "answer"
+    tokens = list(_code(text) if kind == "script" else _words(text))
+    grams = [tokens[n : n + GRAM[kind]] for n in range(len(tokens) - GRAM[kind] + 1)]
+    words = (" ".join(token for token, _ in gram).encode(errors="replace") for gram in grams)
+    marks = (hashlib.blake2b(each, digest_size=6).hexdigest() for each in words)
+    hashes = [(mark, gram[0][1]) for mark, gram in zip(marks, grams, strict=True)]
+    windows = [hashes[n : n + WINDOW] for n in range(max(1, len(hashes) - WINDOW + 1))] if hashes else []
+    return dict(min(window) for window in windows)
+
+
+def own(contents, answers, root):
+    """{what: sorted fingerprints} of a student's texts without what the course gives."""
+    given = {name: blank | complete for name, (blank, complete) in _of_scripts(root).items()}
+    told = _of_answers(root)[0]
+    found = {what: prints(what, text).keys() - given.get(what, told) for what, text in texts(contents, answers).items()}
+    return {what: sorted(of) for what, of in found.items() if of}
+
+
+def of_solutions(answers, root):
+    """Findings where a written answer is that of the solutions. answers: {id: text}.
+
+    The solutions are compared here and nowhere else: their words stand in nothing that is kept or shown.
+    """
+    told, model = _of_answers(root)
+    for id, text in answers.items():
+        mine, theirs = prints("answer", text).keys() - told, model.get(id, set())
+        both = len(mine & theirs)
+        if both and both >= max(min(LEAST, len(theirs)), SHARE * min(len(mine), len(theirs))):
+            seen = f"{both} of its {len(mine)} fingerprints are those of the solution's answer"
+            yield Finding("solution", "look", f"the answer to {id}", seen)
+
+
+@cache
+def _of_scripts(root):
+    """{name: (fingerprints of the blank form, of the complete one)} of the course's scripts."""
+    return {name: tuple(set(prints(name, text)) for text in of) for name, of in reference.scripts(root).items()}
+
+
+@cache
+def _of_answers(root):
+    """(fingerprints of what students read: what a good answer contains, and the notebooks; {id: those of the solution's
+    answer without them})."""
+    read, model = [" ".join(text for _, item in tasks.items().values() for text in getattr(item, "holds", ()))], {}
+    for name, path in sources.sources(Path(root)).items():
+        text = path.read_text(encoding="utf-8")
+        for head, _, cell in (each.partition("\n") for each in regions.blank(text, name).split("\n# %%")):
+            read += [re.sub(r"(?m)^# ?", "", cell)] * ("[markdown]" in head)
+        for head, _, cell in (each.partition("\n") for each in regions.strip_markers(text, name).split("\n# %%")):
+            if answer := re.search(r'"id": "(\w+)", "kind": "answer"', head):
+                model[answer[1]] = kept.written(re.sub(r"(?m)^# ?", "", cell))
+    told = {mark for text in read for mark in prints("answer", text)}
+    return told, {id: set(prints("answer", text)) - told for id, text in model.items()}
+
+
+def pairs(owned, root=HERE):
+    """(what, number, number, fingerprints of both, share of the shorter one's), the most alike first, of
+    {number: what `own` gave}. root: of the course."""
+    found, most = [], max(3, COMMON * len(owned))
+    for what in sorted({what for of_one in owned.values() for what in of_one}):
+        every = {number: set(of_one[what]) for number, of_one in sorted(owned.items()) if of_one.get(what)}
+        held = Counter(mark for marks in every.values() for mark in marks)
+        rare = {number: {mark for mark in marks if held[mark] <= most} for number, marks in every.items()}
+        blank, complete = _of_scripts(root).get(what, (set(), set()))  # filling blanks gives all the same ones
+        least = max(3 * LEAST, len(complete - blank)) if what.endswith(".py") else LEAST
+        for one, other in combinations(every, 2):
+            both, (shorter, longer) = every[one] & every[other], sorted((len(every[one]), len(every[other])))
+            if not (len(both) >= least and len(both) >= WHOLE * longer):
+                both, shorter = rare[one] & rare[other], min(len(rare[one]), len(rare[other]))
+            if len(both) >= max(LEAST, SHARE * shorter):
+                found.append((what, one, other, both, len(both) / shorter))
+    return sorted(found, key=lambda pair: (-pair[4], pair[:3]))
+
+
+def findings(found):
+    """{number: findings} of what `pairs` gave: one for each text, which names all others that are like it."""
+    both_ways = (pair[:1] + ends + pair[3:] for pair in found for ends in (pair[1:3], pair[2:0:-1]))
+    like = grouped(
+        ((here, what), f"{there} ({len(both)}, {share:.0%} of the shorter text's own)")
+        for what, here, there, both, share in both_ways
+    )
+    said = "it shares fingerprints with submission"
+    return grouped((n, Finding("alike", "look", what, f"{said} {few(others)}")) for (n, what), others in like.items())
+
+
+def page(found, texts):
+    """HTML that shows what `pairs` gave side by side; lines in which a fingerprint of both begins are marked.
+
+    texts: {number: what `texts` gave}.
+    """
+    parts = []
+    for what, one, other, both, share in found:
+        heads = "".join(f'<th scope="col">submission {number}</th>' for number in (one, other))
+        cells = "".join(f"<td>{_marked(what, texts[number][what], both)}</td>" for number in (one, other))
+        heading = f"{escape(printable(what))}: submissions {one} and {other}, {share:.0%} of the shorter text's own"
+        parts.append(f"<table><caption>{heading}</caption><tr>{heads}</tr><tr>{cells}</tr></table>")
+    style = "table {table-layout: fixed; width: 100%} td {vertical-align: top} pre {white-space: pre-wrap}"
+    style += " caption {font-size: 1.3em; font-weight: bold; margin: 1em}"
+    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>What is alike</title><style>{style}</style>'
+    return f"{head}<h1>What is alike</h1>{''.join(parts) or '<p>No two scripts or answers are.</p>'}</html>"
+
+
+def _marked(what, text, both):
+    lines = {line for mark, line in prints(what, text).items() if mark in both}
+    shown = (escape(printable(line)) for line in text.split("\n"))
+    return "<pre>" + "\n".join(f"<mark>{s}</mark>" if n in lines else s for n, s in enumerate(shown, 1)) + "</pre>"
+
+
+def _code(text):
+    """(token, number of its line) of Python, up to where it is broken."""
+    kinds = {tokenize.NUMBER: "0", tokenize.STRING: "''"}
+    with suppress(tokenize.TokenError, SyntaxError):  # what stands before it counts
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.NAME:
+                yield token.string if keyword.iskeyword(token.string) else "name", token.start[0]
+            elif token.type == tokenize.OP or token.type in kinds:
+                yield kinds.get(token.type, token.string), token.start[0]
+
+
+def _words(text):
+    for number, line in enumerate(text.split("\n"), 1):
+        for word in re.findall(r"\w+", line.lower()):
+            yield word, number

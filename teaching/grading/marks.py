@@ -1,0 +1,199 @@
+"""What a person has decided: grades/marks.json. Every change is read, made and written whole under a lock, so that two
+who grade at once lose nothing of each other's."""
+
+import getpass
+import hashlib
+import math
+import os
+import re
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+from labs import files
+from labs.errors import UseError
+from labs.printed import grouped, printable
+from teaching.grading import collect, store
+
+Share = Annotated[float, Field(ge=0, le=1)]
+_NUMBER = re.compile(
+    r"(?<![\w.,:-])(0\d{2,})(?![\w:]|[.,-]\d)|(?:submission|student|number|no\.|#)\s*(\d{3,})\b", re.IGNORECASE
+)
+_HELP = "put back a copy of it, or mend it: what people decided stands nowhere else."
+
+
+class DecidedBy(BaseModel, extra="forbid"):
+    """Who decided something, and when (UTC); answer: the digest of the written answer that was marked."""
+
+    by: str = ""
+    when: str = ""
+    answer: str | None = None
+
+    def __str__(self):
+        return ", ".join(filter(None, (self.by, self.when[:16].replace("T", " "))))
+
+
+class Decision(DecidedBy):
+    """What a person says of all findings of one kind; the sentence is all that the student reads of them.
+
+    about: the places of the findings that there were.
+    """
+
+    state: Literal["confirmed", "dismissed"]
+    sentence: str = ""
+    about: list[str] = []
+
+
+class Reply(DecidedBy):
+    """The answer to a dispute; reason: the one that it answers."""
+
+    text: str
+    reason: str
+
+
+class Marks(BaseModel, extra="forbid"):
+    """The marks of one submission.
+
+    items: {item of the rubric: share from 0 to 1}; checks: {check: share}, which overrule how it was judged;
+    comments: ids of the comment bank, or texts; findings: {kind: Decision}; replies: {what was disputed: Reply};
+    stamps: {item, check or comment: DecidedBy}.
+    """
+
+    items: dict[str, Share] = {}
+    checks: dict[str, Share] = {}
+    comments: list[str] = []
+    findings: dict[str, Decision] = {}
+    replies: dict[str, Reply] = {}
+    stamps: dict[str, DecidedBy] = {}
+
+    def lines(self):
+        """What is kept, a line each."""
+        by = {key: f" ({stamp})" for key, stamp in self.stamps.items()}
+        yield from (f"{id}: share {share:g}{by.get(id, '')}" for id, share in (self.items | self.checks).items())
+        yield from (f"comment: {text}{by.get(text, '')}" for text in self.comments)
+        for kind, each in self.findings.items():
+            said = f': "{each.sentence}"' if each.sentence else ""
+            yield f"{kind}: {each.state} ({each}){said}"
+        yield from (f"dispute on {id}: answered ({each}): {each.text}" for id, each in self.replies.items())
+
+
+class File(BaseModel, extra="forbid"):
+    """All marks, {number of the submission: Marks}."""
+
+    version: Literal[1] = 1
+    marks: dict[str, Marks] = {}
+
+
+def load(out):
+    """{number: Marks}. Raises UseError for a file that cannot be read."""
+    kept = store.load(Path(out, "marks.json"), File.model_validate, _HELP)[1]
+    return kept.marks if kept else {}
+
+
+def grader():
+    """Who is at work: $LABS_GRADER, else the name of the account."""
+    name = os.environ.get("LABS_GRADER") or os.environ.get("JUPYTERHUB_USER")
+    with suppress(OSError, KeyError, ImportError):  # an account without a name, as in containers
+        name = name or getpass.getuser()
+    return printable(name or "somebody")[:60]
+
+
+def digest(answer):
+    """The mark of a written answer: the same for the same words."""
+    return hashlib.sha256(" ".join(answer.split()).encode(errors="replace")).hexdigest()[:16]
+
+
+@contextmanager
+def _changing(out, number):
+    """The Marks of a submission, to be changed; they are written where this ends without an error."""
+    collect.submission(out, number)
+    path = Path(out, "marks.json")
+    with files.locked(path):
+        marks = load(out)
+        yield marks.setdefault(number, Marks())
+        files.write(path, File(marks=dict(sorted(marks.items()))).model_dump_json(indent=1, exclude_defaults=True))
+
+
+def _now(**more):
+    return {"by": grader(), "when": datetime.now(UTC).isoformat(timespec="seconds")} | more
+
+
+def mark(out, number, rubric, id=None, share=None, comments=(), without=()):
+    """Keep one mark: a share of an item or check (None takes it back), comments, also `without` some that were there.
+
+    Returns the Marks as they are kept. Raises UseError: no such submission, item or share; a comment that gives
+    another student away.
+    """
+    if share is not None and not (math.isfinite(share) and 0 <= share <= 1):
+        raise UseError(f"{share} is no share of the points: give a number from 0 to 1.")
+    if id is not None and id not in rubric.items and id not in rubric.checks:
+        raise UseError(f"The rubric has no item and no check {id!r}: {Path(out, 'rubric.toml')} has the ids of all.")
+    comments = [fit_to_read(out, number, each) for each in comments]
+    with _changing(out, number) as kept:
+        shares = kept.items if id in rubric.items else kept.checks
+        shares.pop(id, None)
+        kept.stamps.pop(id, None)
+        if share is not None:
+            answer = _answer(out, number, rubric.items[id][0]) if id in rubric.items else None
+            shares[id], kept.stamps[id] = share, DecidedBy(**_now(answer=answer))
+        new = [each for each in dict.fromkeys(comments) if each not in kept.comments]
+        kept.comments = [each for each in kept.comments if each not in without] + new
+        kept.stamps |= {each: DecidedBy(**_now()) for each in new}
+        kept.stamps = {key: each for key, each in kept.stamps.items() if key not in without}
+    return kept
+
+
+def _answer(out, number, id):
+    """The digest of a written answer as it is; None where it is not known."""
+    text = store.read(Path(out, f"checked/{number}.json")).get("answers", {}).get(id)
+    return digest(text) if text else None
+
+
+def decide(out, number, found, kinds, state, sentence=""):
+    """Keep what a person says of kinds of findings: "confirmed", "dismissed", or None, which leaves them open.
+
+    found: what was found about this submission, None before it was looked at; sentence: with "confirmed", what the
+    student reads. Returns the Marks. Raises UseError for a kind that it does not have.
+    """
+    if found is None:
+        raise UseError(f"Submission {number} was not looked at yet: run `teach check` first.")
+    places = grouped((each.kind, each.where) for each in found["findings"])
+    sentence = fit_to_read(out, number, sentence)
+    known = [*places, *(load(out).get(number, Marks()).findings if state is None else ())]
+    if unknown := [kind for kind in kinds if kind not in known]:
+        has = "; ".join(f"{kind} ({', '.join(dict.fromkeys(of))})" for kind, of in places.items())
+        said = f"Submission {number} has no finding of the kind {unknown[0]!r}, so nothing was kept."
+        raise UseError(f"{said} {f'It has: {has}.' if has else 'Nothing was found in it.'}")
+    with _changing(out, number) as kept:
+        for kind in kinds:
+            before = kept.findings.pop(kind, None)
+            if state:
+                text = (sentence or (before.sentence if before else "")) if state == "confirmed" else ""
+                about = list(dict.fromkeys(places[kind]))
+                kept.findings[kind] = Decision(state=state, sentence=text, about=about, **_now())
+    return kept
+
+
+def reply(out, number, id, text, disputed):
+    """Keep the answer to a dispute. disputed: {id: Dispute} of this submission. Returns the Marks. Raises UseError."""
+    if id not in disputed:
+        has = ", ".join(disputed) or "nothing"
+        raise UseError(f"Submission {number} disputes {has}, and not {id!r}: there is nothing to answer.")
+    text = fit_to_read(out, number, text)
+    with _changing(out, number) as kept:
+        kept.replies[id] = Reply(text=text, reason=disputed[id].reason, **_now())
+    return kept
+
+
+def fit_to_read(out, number, text):
+    """A text that the student of submission `number` will read (None: several). Raises UseError where it gives another
+    one away."""
+    text = printable(text)
+    named = {number or word for number, word in _NUMBER.findall(text)}
+    if given := sorted(named & (collect.submissions(out).keys() - {number})):
+        said = f"The text names submission {given[0]}, and another student would read it. Nothing was kept: write it"
+        raise UseError(f"{said} without the number of anybody else.")
+    return text

@@ -1,0 +1,223 @@
+"""Questions for a talk with each student, drawn from their own records, scripts and answers: grades/oral.pdf.
+
+Who has measured and written something can speak about it. Each student gets three questions that no other one gets;
+below each stands, for the examiner, what the records say. Nothing is judged, and no names are in it.
+"""
+
+import hashlib
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from pathlib import Path
+from statistics import median
+
+from labs import files
+from labs.errors import UseError
+from labs.printed import several
+from labs.report import document
+from labs.report.evidence import digits, other_lines
+from teaching.grading import collect, handed, reference
+
+COUNT = 3
+RUNS, LINES, SENTENCES = 40, 60, 60  # that questions are drawn from, of one submission: the first ones
+LONGEST = 300
+UNLIKE = 0.03  # of the median: an epoch that differs by less is not asked about
+
+
+@dataclass(frozen=True)
+class Question:
+    """kind: what it is about; text: what is asked, with the code or words it quotes; record: lines for the examiner."""
+
+    kind: str
+    text: str
+    quoted: str = ""
+    record: tuple = field(default=(), compare=False)
+
+
+def write(out, root=".", seed=""):
+    """Write oral.pdf into the folder `out`; returns lines. root: of the course; seed: another one, other questions.
+
+    Raises UseError where nothing is collected.
+    """
+    paths = collect.submissions(out)
+    if not paths:
+        raise UseError(f"{out} holds no submissions: run `teach collect` first.")
+    taken, students, little = set(), [], []
+    told = {COUNT: "", 0: "Nothing of their own was handed in that a question could be drawn from."}
+    for number, path in paths.items():
+        with handed.opened(number, path) as submission:
+            asked = draw(candidates(submission, str(Path(root).resolve())), taken, f"{seed} {number}")
+        note = told.get(len(asked), "Nothing else was handed in that a question could be drawn from.")
+        questions = [vars(each) | {"record": list(each.record)} for each in asked]
+        students.append({"number": number, "note": note, "questions": questions})
+        little += [number] * (len(asked) < COUNT)
+    data = {"title": "Questions for a talk with each student", "students": students}
+    files.write(Path(out, "oral.pdf"), document.of_data(Path(__file__).with_name("oral.typ"), data))
+    line = f"Wrote {Path(out, 'oral.pdf')}: {COUNT} questions for each of {len(paths)} submissions"
+    return [line + (f", but fewer for {', '.join(little)}: little of their own was handed in." if little else ".")]
+
+
+def draw(asked, taken, seed):
+    """Up to COUNT of the Questions `asked`, of different kinds where there are enough kinds.
+
+    taken: the set of Questions that other students have; none of these is drawn, and what is drawn is added
+    seed: of the draw; the same seed gives the same questions
+    """
+
+    def lot(question):
+        return hashlib.sha256(f"{seed} {question.text} {question.quoted}".encode(errors="replace")).digest()
+
+    chosen = []
+    for _ in range(COUNT):
+        about = {(each.kind, each.quoted) for each in chosen if each.quoted}
+        free = [each for each in asked if each not in taken and (each.kind, each.quoted) not in about]
+        if not free:
+            break
+        kinds = {each.kind for each in chosen}
+        chosen.append(min(free, key=lambda each: (each.kind in kinds, lot(each))))
+        taken.add(chosen[-1])
+    return chosen
+
+
+def candidates(submission, root):
+    """All Questions that can be asked about a submission."""
+    found = []
+    scripts = partial(_scripts, root=root)
+    for look in (_epochs, _steps, _warm_up, _settings, _speedups, _losses, _searches, scripts, _answers):
+        with suppress(Exception):  # whatever a record holds, the other questions are asked
+            found += look(submission)
+    return found
+
+
+def _runs(submission):
+    """(what to call it, Held) of the first runs that were measured."""
+    held = [each for each in submission.course.held.values() if each.record.kind == "measured" and each.run.steady]
+    for each in held[:RUNS]:
+        yield each.name + (f", on {several(each.run.workers, 'worker')}," if each.run.workers else ""), each
+
+
+def _steady(held):
+    return [epoch for epoch in held.record.epochs if epoch.epoch]
+
+
+def _epochs(submission):
+    for name, held in _runs(submission):
+        epochs = _steady(held)
+        middle = median(epoch.seconds for epoch in epochs)
+        unlike = [epoch for epoch in epochs if len(epochs) > 2 and abs(epoch.seconds / middle - 1) >= UNLIKE]
+        for epoch in sorted(unlike, key=lambda each: -abs(each.seconds - middle))[:3]:
+            times = f"{epoch.seconds / middle:.2f} times"
+            text = f"Epoch {epoch.epoch + 1} of your run {name} took {times} the median: why?"
+            every = ", ".join(f"{each.epoch + 1}: {digits(each.seconds)}" for each in held.record.epochs[:20])
+            record = [f"Seconds by epoch: {every}. Median without the first: {digits(middle)}."]
+            if epoch.others is not None:
+                record.append(f"Other programs took {epoch.others:.0%} of the cores meanwhile.")
+            if steps := epoch.step_seconds:
+                record.append(f"Its {len(steps)} steps: {digits(min(steps))} to {digits(max(steps))} s.")
+            yield Question("epoch", text, record=tuple(record))
+
+
+def _steps(submission):
+    for name, held in _runs(submission):
+        steps = [(s, e.epoch + 1, n) for e in _steady(held) for n, s in enumerate(e.step_seconds, 1)]
+        middle = median(seconds for seconds, _, _ in steps)
+        for seconds, epoch, number in sorted(steps, reverse=True)[:3]:
+            text = f"Step {number} of epoch {epoch} of {name} took {digits(seconds)} s, and the median of all steps is "
+            text += f"{digits(middle)} s. What can hold up one step, and who waits for it?"
+            of = ", ".join([digits(s) for s, e, _ in steps if e == epoch][:24])
+            yield Question("step", text, record=(f"Seconds of the steps of epoch {epoch}: {of}.",))
+
+
+def _warm_up(submission):
+    for name, held in _runs(submission):
+        first, rest = held.record.epochs[0], median(epoch.seconds for epoch in _steady(held))
+        text = f"The first epoch of {name} took {first.seconds / rest:.2f} times as long as the median of the others. "
+        text += "What happens in it, and what becomes of your speedup if it is counted in?"
+        record = f"First epoch {digits(first.seconds)} s, median of the others {digits(rest)} s."
+        yield Question("warm-up", text, record=(record,))
+
+
+def _settings(submission):
+    for name, held in _runs(submission):
+        has, rate = held.run.configuration, held.run.configuration.learning_rate
+        if has.global_batch and has.local_batch and rate and (has.workers or 1) > 1:
+            text = f"{name} had a local batch of {has.local_batch}, a global batch of {has.global_batch} and a "
+            text += f"learning rate of {rate:g}. How do they belong together, and what would you take for 8 workers?"
+            record = f"{held.run.steps or 'unknown'} steps per epoch; {has.strategy}; {has.images or 'all'} images."
+            yield Question("settings", text, record=(record,))
+
+
+def _speedups(submission):
+    for row in submission.speedups[:RUNS]:
+        between, speed, workers = row["speedup_interval"], row["images_per_second"], row["workers"]
+        of = digits(row["speedup"]) + (f" [{digits(between[0])}, {digits(between[1])}]" if between else "")
+        text = f"The speedup of {row['source'].removesuffix('.json')} is {of} on {workers} workers. Where does the "
+        text += f"rest of {workers} go, and how would you find out?"
+        record = [f"Epoch {digits(row['epoch_seconds'])} s" + (f", {digits(speed)} images/s." if speed else ".")]
+        record += [f"Oversubscribed: {'yes' if row['oversubscribed'] else 'no'}.", *map(str, row["notes"][:3])]
+        yield Question("speedup", text, record=tuple(record))
+
+
+def _losses(submission):
+    runs = [(name, held, held.record.epochs[-1].metrics.get("loss")) for name, held in _runs(submission)]
+    ends = [each for each in runs if each[2] is not None]
+    alone = [each for each in ends if each[1].run.workers == 1][:1]
+    for (_, one, loss_of_one), (name, held, loss) in product(alone, ends):
+        if held.run.workers != 1:
+            text = f"After the last epoch the loss is {loss_of_one:.4f} for {one.name}, on 1 worker, and "
+            text += f"{loss:.4f} for {name.rstrip(',')}. What is different for the optimizer?"
+            yield Question("loss", text, record=(_updates(one), _updates(held)))
+
+
+def _updates(held):
+    has = held.run.configuration
+    of = f"global batch {has.global_batch}, learning rate {has.learning_rate}, seed {has.seed}"
+    return f"{held.name}: {of}, {held.run.steps} updates per epoch."
+
+
+def _searches(submission):
+    for name, data in submission.course.measured.items():
+        if name.endswith(".maxbatch.json"):
+            text = f"For {data['model']} your search found {data['largest']} as the largest batch that fits, and "
+            text += f"{data['fails']} does not. What fills the memory, and what would half the precision change?"
+            trials = ", ".join(f"{each['batch']} {'fits' if each['fits'] else 'does not'}" for each in data["trials"])
+            yield Question("memory", text, record=(f"{name}, {data['device']}: {trials}."[:LONGEST],))
+
+
+_ASKED = ("What would happen without this line?", "Why does this line stand where it does, and not elsewhere?")
+
+
+def _scripts(submission, root):
+    """Of lines that a script has and its blank form has not."""
+    for name, (blank, _) in reference.scripts(root).items():
+        if name not in submission.contents:
+            continue
+        lines, short = submission.contents[name].decode(errors="replace").split("\n"), Path(name).name
+        made = [held.name for held in submission.course.held.values() if _made_with(submission, held, name)]
+        record = [f"The blank form of {short} does not have it."]
+        record += [f"Runs that were made with this script: {', '.join(made[:6]) or 'none that is on record'}."]
+        own = other_lines(blank.split("\n"), lines)
+        for n in [n for n in own if re.search(r"\w.*[(=.:]", lines[n].partition("#")[0])][:LINES]:
+            for asked in _ASKED:
+                quoted = lines[n].strip()[:LONGEST]
+                yield Question("script", f"Line {n + 1} of your {short}. {asked}", quoted, tuple(record))
+
+
+def _made_with(submission, held, name):
+    script = submission.course.script_of(held.record)[0]
+    return script == Path(name).name and held.record.script_sha256 in submission.digests(name)
+
+
+def _answers(submission):
+    """Of sentences of the written answers, those with a number first."""
+    runs = ", ".join(list(submission.course.held)[:8]) or "none"
+    for task, text in submission.course.answers.items():
+        sentences = [" ".join(each.split()) for each in re.split(r"(?<=[.!?])\s+|\n\s*\n", text)]
+        sentences = [each for each in sentences if 30 <= len(each) <= LONGEST][:SENTENCES]
+        numbers = [each for each in sentences if re.search(r"\d", each)]
+        asked = "From which run is this, and how was it computed?" if numbers else "How do you know?"
+        for each in numbers or sentences:
+            text = f"In {task} you write the following. {asked}"
+            yield Question("answer", text, each, (f"Runs on record: {runs}.",))

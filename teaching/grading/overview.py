@@ -1,0 +1,141 @@
+"""PDF for the instructor: points, findings and what was decided about them, mistakes, and what waits for a person."""
+
+from collections import Counter
+from pathlib import Path
+from statistics import fmean
+
+from labs.printed import few, grouped
+from labs.report import document
+from teaching.grading import feedback, pins, points, term
+
+MOST_HINTS, LONGEST = 20, 300
+MOST_SPEEDUPS = 12  # of one submission, in the figure of all
+
+
+def pdf(graded, made):
+    """The overview of a Graded, as bytes. made: {number: its PointsLines}."""
+    found, rules, numbers = graded.found, graded.rules, sorted(made)
+    lines = grouped((line.id, line) for of_one in made.values() for line in of_one)
+    figure = _speedups({number: each["speedups"] for number, each in found.items() if each["speedups"]})
+    data = {
+        "title": "Overview of the submissions",
+        "count": len(found),
+        "most": f"{rules.most:g}",
+        "rows": [[number, *_row(made[number], found[number]["findings"])] for number in numbers],
+        "tasks": [[feedback.titled(id, rules), *_task(of)] for id, of in lines.items() if of[0].of],
+        "hints": [
+            [str(len(each.numbers)), feedback.titled(each.check, rules), each.hint[:LONGEST], _pinned(each, rules)]
+            for each in pins.mistakes(found)[:MOST_HINTS]
+        ],
+        "findings": [
+            [number, each.severity, f"{each.where}, {each.kind}: {each.seen}"[:LONGEST], each.honest, state]
+            for number in numbers
+            for each, state in states(found[number]["findings"], graded.own(number))
+            if each.severity != "note"
+        ],
+        "waiting": [[said, ", ".join(whose)] for said, whose in waiting(made, rules)],
+        "disputes": [
+            [number, feedback.titled(id, rules), graded.disputed[number][id].reason[:LONGEST]]
+            for number in numbers
+            for id in graded.waits(number)
+        ],
+        "told": [[number, line[:LONGEST]] for number in numbers for line in found[number]["told"]],
+        "alt": figure.alt if figure else None,
+        "collected": [[number, line[:LONGEST]] for number, told in sorted(graded.collected.items()) for line in told],
+    }
+    beside = {"speedups.svg": document.svg(figure)} if figure else {}
+    return document.of_data(Path(__file__).with_name("overview.typ"), data, beside)
+
+
+def _row(lines, findings):
+    """Points, items that are open, findings, and the first of these in words."""
+    first = [f"{each.severity}: {each.where}, {each.seen}"[:LONGEST] for each in findings[:1]]
+    return f"{points.total(lines):g}", str(sum(line.open for line in lines)), str(len(findings)), "".join(first)
+
+
+def _task(lines):
+    """Points of a check or item, the mean share of them, and how many are open."""
+    mean = fmean(line.points / line.of for line in lines)
+    return f"{lines[0].of:g}", f"{mean:.2f}", f"{sum(line.open for line in lines)}"
+
+
+def _pinned(mistake, rules):
+    return next((pin.comment for pin in rules.pin if pin.is_about(mistake.check, mistake.hint)), "")
+
+
+def waiting(made, rules):
+    """(title of a check or written answer that a person has to decide, the numbers of those whose it is), in the order
+    of the rubric."""
+    found = {rules.question(id): {} for id in (*rules.checks, *rules.items)}
+    for number, of_one in sorted(made.items()):
+        for line in of_one:
+            if line.open and line.why != points.NOT_JUDGED:
+                found[rules.question(line.id)][number] = True
+    return [(feedback.titled(id, rules), list(numbers)) for id, numbers in found.items() if numbers]
+
+
+def still_open(graded, made):
+    """Lines on what a person still has to do, of the arguments of `pdf`."""
+    found, own = graded.found, {number: graded.own(number) for number in graded.found}
+    for number, each in found.items():
+        yield from term.waiting(number, each["checks"], own[number].checks)
+    unrun = Counter(n for n, of_one in made.items() for line in of_one if line.why == points.NOT_JUDGED)
+    yield from points.not_run(unrun)
+    for said, numbers in waiting(made, graded.rules):
+        yield f"Open: {said}: {few(numbers)}"
+    if waits := [n for n, each in found.items() if any(_undecided(one, own[n]) for one in each["findings"])]:
+        yield f"Findings that nobody has confirmed or dismissed, in {few(waits)}: students get nothing of them."
+    for number, marked in own.items():
+        for kind, each in marked.findings.items():
+            if kind not in {finding.kind for finding in found[number]["findings"]}:
+                yield f"{number}: {kind} was {each.state}, and is not found any more: look again, or --reopen it."
+            elif each.state == "confirmed" and not each.sentence:
+                command = f'teach mark {number} --confirm "{kind}" --sentence "..."'
+                yield f"{number}: {kind} is confirmed without a sentence, so its feedback says nothing of it: {command}"
+    for number in graded.disputed:
+        if ids := graded.waits(number):
+            yield f"{number} disputes {', '.join(ids)}: not answered yet; see the desk."
+
+
+def _undecided(finding, own):
+    return finding.severity != "note" and not is_decided(finding, own)
+
+
+def states(findings, own):
+    """(finding, what a person has said of it: open, or confirmed or dismissed, by whom and when)."""
+    for each in findings:
+        decision = own.findings.get(each.kind)
+        if is_decided(each, own):
+            yield each, f"{decision.state} ({decision})"
+        else:
+            yield each, f"new; others were {decision.state} ({decision})" if decision else "open"
+
+
+def is_decided(finding, own):
+    """Whether a person has said something of a finding; those of its kind elsewhere may have come later."""
+    decision = own.findings.get(finding.kind)
+    return decision is not None and (not decision.about or finding.where in decision.about)
+
+
+def _speedups(runs):
+    """Every speedup with its interval over the submissions; None where there is none."""
+    from labs.show import figure as figures
+
+    if not runs:
+        return None
+    figure, (axis,) = figures.new_figure(width=7.5)
+    said, marked = [], set()
+    shown = [(place, number, row) for place, number in enumerate(sorted(runs)) for row in runs[number][:MOST_SPEEDUPS]]
+    for place, number, (source, workers, speedup, interval) in shown:
+        low, high = interval or (speedup, speedup)
+        style = {"fmt": figures.MARKERS[workers % 6], "color": figures.COLOURS[workers % 6], "capsize": 2}
+        label = None if workers in marked else f"{workers} workers"
+        marked.add(workers)
+        axis.errorbar(place, speedup, [[max(0, speedup - low)], [max(0, high - speedup)]], label=label, **style)
+        within = f" [{low:.3g}, {high:.3g}]" if interval else ""
+        said.append(f"{number}, {source.removesuffix('.json')}: {speedup:.3g}{within}")
+    axis.set_xticks(range(len(runs)), sorted(runs), rotation=90)
+    axis.set(xlabel="submission", ylabel="speedup (times)", ylim=(0, None))
+    axis.legend()
+    alt = "Speedups by submission, with 95 % intervals. " + "; ".join(said) + "."
+    return figures.finished(figure, alt, "measured", note="as the records say")

@@ -1,0 +1,251 @@
+"""Is what a student wrote in a notebook plain code: does it compute, and touch nothing of what judges it?
+
+Code in one process with its judge can change the judge. So where a judge has to run beside it, the code must not import
+more than the notebook does, bind no name of the notebook's own, set no attribute, no item of what it did not make, use
+no name in REACHING, and reach an attribute only where it is known to compute: the course's own code has it,
+or it belongs to a plain value, to numpy's functions or to a figure. So a function of a library that loads, runs or sets
+something is not reached, also one that nobody thought of. What is not plain is not wrong: a person looks at it.
+"""
+
+import ast
+import builtins
+import collections
+import fractions
+import itertools
+import json
+import math
+import statistics
+import string
+from contextlib import suppress
+from functools import cache, cached_property
+from typing import NamedTuple
+
+from labs import files
+from teaching.grading import magics
+
+_NAMES = {kind: set(names) for kind, names in files.beside(__file__).items()}
+REACHING, MODULES, _LEADING, _WAYS = (_NAMES[kind] for kind in ("reaching", "modules", "leading", "ways"))
+
+
+@cache
+def known():
+    """The names of what computes, and changes nothing but its arguments."""
+    import numpy
+    from matplotlib import axes, figure, pyplot
+
+    plain = (list, tuple, dict, set, str, int, float, collections.Counter, collections.deque, fractions.Fraction)
+    whole = (*plain, math, statistics, itertools, collections, fractions, numpy.ndarray, numpy.random.Generator)
+    found = {name for each in (*whole, axes.Axes, figure.Figure) for name in dir(each)}
+    found |= {name for name in dir(numpy) if not isinstance(getattr(numpy, name), type(math))}
+    found |= {"linalg", "norm", "solve", "polyfit", "random", "default_rng", "reduce", "partial", "lru_cache"}
+    found |= {name for name in dir(pyplot) if hasattr(axes.Axes, name)} | {"Figure", "figure", "subplots", "show"}
+    return {name for name in found if not name.startswith("_")} - _WAYS
+
+
+def cells(text):
+    """(sources of the code cells of a notebook as bytes, as they are run; lines on what is damaged)."""
+    sources, told = written(text)
+    return list(map(magics.without, sources)), told
+
+
+def written(text):
+    """The same, as they are written: of cells with one id the first."""
+    try:
+        found = json.loads(text)["cells"]
+        code = [cell for cell in found if isinstance(cell, dict) and cell.get("cell_type") == "code"]
+    except (ValueError, KeyError, TypeError, RecursionError) as problem:
+        return [], [f"the notebook cannot be read ({type(problem).__name__})"]
+    twice, kept = [], {}
+    for place, cell in enumerate(code[:MOST]):
+        source, id = cell.get("source", ""), str(cell.get("id"))
+        own = id if id.startswith("labs-") else place
+        if own in kept:
+            twice.append(f"the cell {id:.40} stands in it twice: the first one counts")
+        else:
+            kept[own] = "".join(map(str, source)) if isinstance(source, list) else str(source)
+    told = twice[:FEW] + [f"{len(twice) - FEW} more cells stand in it twice"] * (len(twice) > FEW)
+    if len(code) > MOST:
+        told.append(f"{len(code)} code cells: the first {MOST} are run")
+    return list(kept.values()), told
+
+
+def about(sources, id, names):
+    """Those of some cells' sources that call the check `id`, or bind one of the names that it is called with."""
+    found = []
+    for source in sources:
+        with suppress(*magics.UNFIT):
+            tree = magics.tree(magics.without(source))
+            if f'"{id}"' in source or f"'{id}'" in source or names & set(_bound(tree)):
+                found.append(source)
+    return found
+
+
+MOST, FEW = 500, 8  # code cells; lines that say the same of several: all are shown in the feedback
+_BUILTINS = set(dir(builtins))
+
+
+class _Rules(NamedTuple):
+    """What a statement must keep to: names that it may not bind, names that it may not use, modules that it may import,
+    attributes that it may reach."""
+
+    bound: set
+    reaching: set
+    modules: set
+    reached: set
+
+
+class Plain:
+    """The code of a student's notebook beside its fresh form.
+
+    fresh: {id of the cell: source}; blanks: names that it leaves open; text: of the student's, as bytes; scripts:
+    (name, text, fresh text, complete text) of those that were handed in, which its judges start; complete: the sources
+    of the complete notebook's cells; typed: the ids of checks whose every argument a student writes.
+    """
+
+    def __init__(self, fresh, blanks, text, scripts=(), complete=(), typed=()):
+        self.fresh, self.blanks, self.sources, self.scripts = fresh, blanks, cells(text)[0], scripts
+        self.complete, self.typed = complete, typed
+
+    @cached_property
+    def _given(self):
+        """(the statements of the fresh notebook, the _Rules that follow from it and from the complete one)."""
+        said, bound, modules, reached = set(), set(), set(), set()
+        for source in self.fresh.values():
+            tree = magics.tree(source)
+            said.update(ast.dump(node) for node in tree.body)
+            modules.update(_imported(tree))
+            bound.update(_bound(tree), _BUILTINS & {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})
+        reaching, own = REACHING | _LEADING & bound, set(self.blanks)
+        for source in (*self.fresh.values(), *self.complete):
+            tree = magics.tree(source)
+            reached.update(_reached(tree))
+            own.update(name for node in tree.body if ast.dump(node) not in said for name in _bound(node))
+        return said, _Rules(bound - own, reaching, modules, reached - _WAYS | known())
+
+    def why_not(self, id=None):
+        """What is not plain, as the end of a sentence; None where all is. id: of the check that is judged: a call of
+        its own whose arguments are written out is plain where a student writes them all, and of another check anyway.
+        """
+        said, rules = self._given
+        asked = set() if id in self.typed else {id}
+        try:
+            nodes = [node for source in self.sources for node in magics.tree(source).body if ast.dump(node) not in said]
+        except magics.UNFIT:
+            return "a cell is not Python"
+        odd = [f"{why}, so a person must look" for node in nodes if (why := _odd(node, rules, asked))]
+        odd += [f"{name}: {why}, so a person must look" for name, *of in self.scripts if (why := of_script(*of))]
+        return odd[0] if odd else None
+
+
+def of_script(changed, fresh, complete=""):
+    """What is not plain in a script, or None: its text beside those of its fresh and its complete form."""
+    try:
+        before, after, whole = map(magics.tree, (fresh, changed, complete))
+    except magics.UNFIT:
+        return "it is not Python"
+    said = {ast.dump(node) for node in before.body}
+    reaching = REACHING | _LEADING & set(_bound(before))
+    reached = (set(_reached(before)) | set(_reached(whole)) | known()) - _WAYS
+    rules = _Rules(set(), reaching, set(_imported(before)), reached)
+    return next(filter(None, (_odd(node, rules) for node in after.body if ast.dump(node) not in said)), None)
+
+
+def _imported(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _reached(tree):
+    """The attributes that code reads."""
+    return (node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and not node.attr.startswith("_"))
+
+
+def _bound(tree):
+    """The names that code binds where it stands: not those within its functions and comprehensions."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, _SCOPES):
+            waiting += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name.split(".")[0] for alias in node.names)
+
+
+_SCOPES = (ast.FunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _odd(tree, rules, asked=(None,)):
+    """What in a statement is not plain, or None. asked: ids of checks that are not to be called even with what is
+    written out (None: of all)."""
+    for name in (*_bound(tree), *_bound_by_text(tree)):
+        if name in rules.bound:
+            return f"it binds the notebook's own name {name!r:.40}"
+    if _sets_item(tree):
+        return "it sets an item of what it did not make"
+    neutral = {call.func for call in ast.walk(tree) if _written_out(call, asked)}
+    for node in ast.walk(tree):
+        if node in neutral:
+            continue
+        if isinstance(node, ast.Name) and (node.id in rules.reaching or node.id.startswith("__")):
+            return f"it uses {node.id!r:.40}"
+        if isinstance(node, ast.Attribute) and not _formats(node):
+            if node.attr not in rules.reached or isinstance(node.ctx, ast.Store | ast.Del):
+                return f"it reaches or sets the attribute {node.attr!r:.40}"
+        if isinstance(node, ast.Global | ast.Nonlocal | ast.ClassDef | ast.Match | ast.AsyncFunctionDef):
+            return f"it holds `{type(node).__name__.lower()}`"
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for name in _imported(node):
+                module, _, last = name.rpartition(".")
+                offered = isinstance(node, ast.ImportFrom) and module in MODULES and last in known()  # what computes
+                if name not in rules.modules | MODULES and not offered:
+                    return f"it imports {name!r:.40}"
+    return None
+
+
+def _written_out(node, asked):
+    """Whether it is a call as `check("lesson.k", 10)`: it says what anybody could have typed there."""
+    match node:
+        case ast.Call(func=ast.Name(id="check" | "predict" | "outcome"), args=[ast.Constant(value=id), *values]):
+            literal = (ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.UnaryOp, ast.USub, ast.UAdd, ast.Load)
+            parts = [part for value in (*values, *node.keywords) for part in ast.walk(value)]
+            return None not in asked and id not in asked and all(isinstance(p, (*literal, ast.keyword)) for p in parts)
+    return False
+
+
+def _bound_by_text(tree):
+    """The names that `:=`, which binds outside of a comprehension, and `except ... as` bind, wherever they stand."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.NamedExpr):
+            yield node.target.id
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            yield node.name
+
+
+def _formats(node):
+    """Whether an attribute is `format` of a text that is written there, and reaches no attribute or item."""
+    if node.attr == "format" and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        with suppress(ValueError):
+            fields = list(string.Formatter().parse(node.value.value))
+            return not any(set(name or "") & set(".[") or "{" in (spec or "") for _, name, spec, _ in fields)
+    return False
+
+
+def _sets_item(node, own=frozenset()):
+    """Whether an item is set of anything but the arguments and names of the function around it."""
+    if isinstance(node, ast.FunctionDef | ast.Lambda):
+        own |= {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+        own |= {name for part in (node.body if isinstance(node.body, list) else ()) for name in _bound(part)}
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+        base = node.value
+        while isinstance(base, ast.Subscript):
+            base = base.value
+        if not isinstance(base, ast.Name) or base.id not in own:
+            return True
+    return any(_sets_item(child, own) for child in ast.iter_child_nodes(node))

@@ -1,0 +1,84 @@
+"""What the solutions say of a check: which of its arguments a student writes, and the right functions among them."""
+
+import ast
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from labs.blanks import parse
+from teaching.author import regions, sources
+
+
+@dataclass(frozen=True)
+class AskedCheck:
+    """A check of a notebook: the names of its arguments (None for what is no name), and which of them are blanks.
+
+    batch: the file name of the batch script that it is about, or None.
+    """
+
+    names: tuple
+    own: tuple
+    batch: str | None
+
+
+@cache
+def forms(root, notebook):
+    """(cells of the complete notebook, cells of the student's), {id of the cell: source} of code, in order."""
+    pair = sources.pair(Path(root), Path(root, "solutions", f"{notebook}.py"))
+    return tuple({cell.id: cell.source for cell in form.cells if cell.cell_type == "code"} for form in pair)
+
+
+@cache
+def asked(root, notebook):
+    """{id: AskedCheck} of the checks of a notebook."""
+    found, blank, scripts = {}, blanks(root, notebook), {}
+    nodes = [node for source in forms(root, notebook)[1].values() for node in ast.walk(parse(source))]
+    for node in nodes:
+        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("sites.script("):
+            scripts[node.targets[0].id] = node.value.args[0].value
+    for node in nodes:
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "check":
+            names = tuple(each.id if isinstance(each, ast.Name) else None for each in node.args[1:])
+            batch = scripts.get(names[0]) if names else None
+            found[node.args[0].value] = AskedCheck(names, tuple(name in blank for name in names), batch)
+    return found
+
+
+@cache
+def blanks(root, notebook):
+    """The names that a student's notebook leaves open."""
+    found = set()
+    for source in forms(root, notebook)[1].values():
+        for node in ast.walk(parse(source)):
+            if isinstance(node, ast.Assign) and _is_blank(node.value):
+                found |= {name.id for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+            elif isinstance(node, regions.DEFINITION) and _is_blank(getattr(node.body[-1], "value", None)):
+                found.add(node.name)
+    return frozenset(found)
+
+
+def _is_blank(node):
+    return isinstance(node, ast.Constant) and node.value is ...
+
+
+@cache
+def scripts(root):
+    """{path below the course: (text, complete text)} of the training scripts: as students get them, and complete."""
+    found = {}
+    for name, path in sources.scripts(Path(root)).items():
+        text = path.read_text(encoding="utf-8")
+        found[f"notebooks/scripts/{name}"] = regions.blank(text, name), regions.strip_markers(text, name)
+    return found
+
+
+@cache
+def functions(root, notebook):
+    """The names that the complete notebook's imports and functions define; nothing else of it is run."""
+    names = {"__name__": "reference"}
+    for source in forms(root, notebook)[0].values():
+        for node in parse(source).body:
+            if isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef):
+                with suppress(ImportError):  # as of Horovod, where it is missing: what needs it is not compared
+                    exec(compile(ast.Module([node], []), notebook, "exec"), names)
+    return names

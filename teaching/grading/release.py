@@ -1,0 +1,80 @@
+"""course.zip: what students get of the course, in one file that `labs update` reads, too."""
+
+import importlib.util
+import re
+import tempfile
+from pathlib import Path
+
+import labs
+from labs import files
+from labs.checks import tasks
+from labs.errors import LabsError, UseError
+from labs.report.archive import zipped
+from labs.slurm import sites
+from teaching.author import hidden, sources, students, web
+
+TOP = "course/"  # the folder that the zip unpacks to
+_NOTEBOOK = re.compile(r"notebooks/([^/]+)\.ipynb")
+_SITE = re.compile(r"slurm/sites/([^/]+)\.toml|slurm/(?!sites/)([^/]+)/.*")
+_EVERYWHERE = ("local", "template")  # what every release has: the machine at hand, and how to describe another
+
+
+class LeakError(LabsError):
+    """A release would give a solution away; the text says what and where."""
+
+
+def release(root, out, site=None, notebooks=None, criteria=True, version=labs.__version__, date=None):
+    """Write the zip `out` with what students get of the course at `root`; returns the names of its notebooks.
+
+    site: besides `local` the one whose files go along (default: all); notebooks: as "00-05,11" (default: all);
+    criteria: whether what a good answer contains goes along. Version and date are those of `students.student_tree`.
+    The same input gives the same bytes. Raises UseError (no such site or notebook), LeakError, BuildError.
+    """
+    if site is not None:
+        sites.load(site, root)
+    chosen = _chosen(notebooks, sources.sources(root))
+    others = {folder for folder, lesson in tasks.lessons().items() if lesson.notebook not in chosen}
+
+    def keeps(name):
+        if of_lesson := _NOTEBOOK.fullmatch(name):
+            return of_lesson[1] in chosen
+        if name.startswith("lessons/") and name.split("/")[1] in others:
+            return not name.endswith(("/tasks.toml", "/questions.py"))  # its modules may serve others
+        of_site = site and _SITE.fullmatch(name)
+        return not of_site or (of_site[1] or of_site[2]) in (site, *_EVERYWHERE)
+
+    with tempfile.TemporaryDirectory(prefix="labs-release-") as folder:
+        tree = Path(folder, "tree")
+        names = students.student_tree(root, tree, version, date, criteria, keeps)
+        contents = {name: (tree / name).read_bytes() for name in names}
+    if found := list(hidden.leaks(contents, hidden.secrets(root))):
+        raise LeakError(f"This release would give solutions away: not written. {found[0]} ({len(found)} in all)")
+    files.write(out, zipped({TOP + name: content for name, content in contents.items()}))
+    return [name for name in names if _NOTEBOOK.fullmatch(name)]
+
+
+def pages(root, out, notebooks):
+    """Write the site's pages of these notebooks for students beside the release `out`; returns what to say of it."""
+    if importlib.util.find_spec("sphinx") is None:
+        return "Its web pages were not made: Sphinx is not installed here (`make site` installs it)."
+    beside = Path(out).with_name(f"{Path(out).stem}-web.zip")
+    with tempfile.TemporaryDirectory(prefix="labs-release-") as folder:
+        web.build(root, folder, ("students",), notebooks.__contains__)
+        found = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+        files.write(beside, zipped({path.relative_to(folder).as_posix(): path.read_bytes() for path in found}))
+    return f"Wrote {beside}: the same as web pages, for students/index.html."
+
+
+def _chosen(notebooks, known):
+    """The names that "00-05,11" means, of those that are known. Raises UseError."""
+    if notebooks is None:
+        return set(known)
+    chosen, numbers = set(), {name: name.partition("_")[0] for name in known}
+    for part in notebooks.split(","):
+        found = re.fullmatch(r"\s*(\d\d[a-z]?)(?:-(\d\d[a-z]?))?\s*", part)
+        named = {name for name, number in numbers.items() if found and found[1] <= number <= (found[2] or found[1])}
+        if not named:
+            there = ", ".join(numbers.values())
+            raise UseError(f"--notebooks: {part!r} names no notebook; there are {there}: as 00-05,11.")
+        chosen |= named
+    return chosen

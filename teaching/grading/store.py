@@ -1,0 +1,119 @@
+"""The files of a grading, each with its schema: of a damaged one a line says what is wrong, and what to do."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from labs import files, schema
+from labs.errors import UseError
+from labs.printed import mapped
+from teaching.grading.finding import CheckResult, Finding
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Names = Annotated[list[str], Field(min_length=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class _StorePart(BaseModel):
+    """A part of a file; keys that a newer kit has added to it are kept."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Who(_StorePart):
+    """A student, as the learning platform names them."""
+
+    who: str
+    id: str
+    platform: str
+
+
+class Checked(_StorePart):
+    """What was found about a submission (teaching.grading.check)."""
+
+    key: str
+    checks: dict[str, dict[str, CheckResult]]
+    answers: dict[str, str]
+    findings: list[Finding]
+    told: list[str]
+    steps: list[tuple[str, str, str | None, list[Positive]]]
+    prints: dict[str, str]
+    alike: dict[str, list[str]]
+    speedups: list[tuple[str, int, Number, tuple[Number, Number] | None]]
+    tables: dict[str, list[Annotated[list[str | list[str]], Field(min_length=2)]]]
+
+
+class ReplayedNotebook(_StorePart):
+    """One of its notebooks in replay: how each check was judged (teaching.grading.check)."""
+
+    key: str
+    submission: str
+    checks: dict[str, CheckResult]
+    told: list[str]
+    seconds: Number
+
+
+class Rerun(_StorePart):
+    """What came of a script that was trained again (teaching.grading.rerun)."""
+
+    lines: list[str]
+    findings: list[Finding]
+
+
+_AGAIN = "delete it and run `teach {}` again, which writes it anew."
+# By name or folder: what the file holds, and what helps where it is damaged.
+_KINDS = {
+    "names.json": (dict[str, Who], "put back a copy of it: without it no number can be told to a student."),
+    "collection.json": (dict[str, list[str]], _AGAIN.format("collect")),
+    "points.json": (dict[str, Number], "delete it; all that is lost is whose points moved since the last time."),
+    "notebooks.json": (Names, "name those that count again: `teach check --notebooks ...`"),
+    "checked": (Checked, _AGAIN.format("check")),
+    "replayed": (ReplayedNotebook, _AGAIN.format("check")),
+    "rerun": (Rerun, _AGAIN.format("rerun")),
+}
+
+
+def read(path):
+    """What a JSON file of the grading holds, a dict or a list; {} where there is none. Raises UseError."""
+    path = Path(path)
+    model, help = _KINDS.get(path.name) or _KINDS[path.parent.name]
+    return load(path, TypeAdapter(model).validate_python, help)[0] or {}
+
+
+def load(path, validate, help, form="JSON") -> tuple[Any, Any]:
+    """(the data in a file, what `validate` makes of it); (None, None) where there is none. form: JSON, or TOML.
+
+    Raises UseError with a line that ends with `help`, which says what to do about a damaged file.
+    """
+    try:
+        content = files.read(path)
+    except FileNotFoundError:
+        return None, None
+    except OSError as problem:
+        raise UseError(f"{path} cannot be read: {problem.strerror}. Make it a readable file, or {help}") from None
+    try:
+        data = json.loads(content) if form == "JSON" else tomllib.loads(content.decode())
+        return data, validate(mapped(data, _encodable, _encodable))
+    except ValidationError as problem:
+        mistake = schema.first_mistake(problem)
+    except (ValueError, RecursionError) as problem:
+        mistake = f"it is not {form} ({problem})."
+    raise UseError(f"{path} is damaged: {mistake} Nothing was changed; {help}") from None
+
+
+def write_toml(path, text, otherwise):
+    """Replace a TOML file. Raises UseError, with the text `otherwise`, where it would not be TOML any more."""
+    try:
+        tomllib.loads(text)
+    except ValueError:
+        raise UseError(otherwise) from None
+    files.write(path, text)
+
+
+def _encodable(value):
+    """The value; of a text one that an encoding can write, which pydantic asks for: names of files, and what students
+    paste, may hold halves of characters."""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
