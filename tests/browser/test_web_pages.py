@@ -19,7 +19,7 @@ from teaching.author import hidden, web
 pytestmark = pytest.mark.more("the course's web pages are built, and looked at in a browser: minutes of computing")
 
 READ = ["index", "notebooks/00_start_here", "notebooks/01_basic_concepts", "notebooks/05_resnet50_scaling"]
-READ += ["docs/students/command_line", "docs/measured", "rooms/costs", "search"]
+READ += ["docs/students/command_line", "docs/measured", "rooms/labs.costs", "search"]
 SCHEMES = ("light", "dark")
 
 
