@@ -19,28 +19,37 @@ TEACH = CommandLine(
 command, main = TEACH.command, TEACH.main
 
 
+def _course():
+    """The course's folder, with its sources: this one, or the first above it. Raises UseError."""
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "solutions").is_dir() and (folder / "teaching").is_dir():
+            return folder
+    raise UseError(f"{here} is in no course with its sources (solutions/): go to a clone of its repository.")
+
+
 @command("build")
 def _build(args):
     """Notebooks from their sources in solutions/."""
     from teaching.author import build, students
 
+    root = _course()
     if args.check:
-        return _told(build.check(".", args.names), "Sources and generated files agree.")
+        return _told(build.check(root, args.names), "Sources and generated files agree.")
     if args.student:
-        students.student_tree(".", args.student, holds=not args.no_holds)
+        students.student_tree(root, args.student, holds=not args.no_holds)
         print(f"The tree for students is in {args.student}.")
     else:
-        build.build(".", names=args.names or None, execute=not args.no_execute, force=args.force)
+        build.build(root, names=args.names or None, execute=not args.no_execute, force=args.force)
     return 0
 
 
 @command("render")
 def _render(args):
-    """Slurm/<site>/*.sh from solutions/slurm and slurm/sites."""
-    from labs.slurm import sites
+    """Batch scripts slurm/<site>/*.sh from solutions/slurm and slurm/sites."""
     from teaching.author import render
 
-    root = sites.find_root()
+    root = _course()
     if args.check:
         return _told(render.check(root), "Batch scripts, sources and sites agree.")
     render.write(root, render.scripts(root))
@@ -52,23 +61,24 @@ def _site(args):
     """The course as web pages: DIR/students, and with the solutions DIR/instructors."""
     from teaching.author import web
 
-    web.build(".", args.out)
+    web.build(_course(), args.out)
     print(*(f"{args.out}/{edition}/index.html" for edition in web.EDITIONS))
 
 
 @command("release")
 def _release(args):
-    """What students get of the course, in one zip, and beside it the same as web pages (for instructors)."""
+    """What students get of the course, in one zip, and beside it the same as web pages."""
     from labs.checks import tasks
     from teaching.grading import release
 
     if args.path and args.notebooks:
         raise UseError("--path and --notebooks both say which notebooks: give one of them.")
     path = args.path and ",".join(lesson.notebook.partition("_")[0] for lesson in tasks.on_path(args.path))
-    given = release.release(".", args.out, args.site, path or args.notebooks, criteria=not args.no_criteria)
+    root = _course()
+    given = release.release(root, args.out, args.site, path or args.notebooks, criteria=not args.no_criteria)
     print(f"Wrote {args.out}: no line of a solution is in it. Notebooks:", *(Path(name).stem for name in given))
     if not args.no_web:
-        print(release.pages(".", args.out, given))
+        print(release.pages(root, args.out, given))
 
 
 @command("collect")
@@ -89,7 +99,7 @@ def _check(args):
 
     if not args.no_run and (missing := sandbox.sandbox_missing()):
         print(f"Nothing of the students' is run, since there is no sandbox: {missing}. All else is looked at.")
-    count = check.check(args.out, ".", args.notebooks, execute=not args.no_run, report=say)
+    count = check.check(args.out, _course(), args.notebooks, execute=not args.no_run, report=say)
     print(*map(printable, check.left_open(Graded(args.out).found)), sep="\n")
     print(f"{count} looked at; the others are as they were.")
 
@@ -167,7 +177,7 @@ def _oral(args):
     them."""
     from teaching.grading import oral
 
-    print(*oral.write(args.out, ".", args.seed), sep="\n")
+    print(*oral.write(args.out, _course(), args.seed), sep="\n")
 
 
 def _told(problems, none):

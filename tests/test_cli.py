@@ -252,3 +252,11 @@ def test_doctor_says_which_settings_name_nothing():
         patch.setenv("LABS_PRESET", "test")
         patch.setenv("LABS_RUNS", str(ROOT))
         assert doctor.settings(["local"]) == []
+
+
+@pytest.mark.parametrize("words", ["build", "render", "site out", "release --out x.zip", "check", "oral"])
+def test_outside_of_the_course_teach_says_where_to_go(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call(capsys, *words.split(), main=TEACH.main)
+    assert code == 2 and err.startswith(f"teach {words.split()[0]}: ") and "is in no course with its sources" in err
+    assert list(tmp_path.iterdir()) == []

@@ -46,7 +46,6 @@ EXPLAINED = {
         "standing.7",
         "line: - 1, place 0",
     ): "the loop that waits has two lines, and a look may find the rank at each of them",
-    ("memory.4", "block_size: - 1, place 0"): "blocks of 4, 5 and 6 layers keep equally much",
 }
 CLOSE = "the answer is a large whole number, and numbers are compared up to a thousandth"
 # What the grader's own trials take for right, and the check does not.
