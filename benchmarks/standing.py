@@ -14,8 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 from labs import devices
-from labs.jobs import standing
-from labs.results import standstill
+from labs.jobs import standing, standstill
 from lessons.standing_still import following
 from teaching.author import regions
 

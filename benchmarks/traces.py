@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from labs import files, jobs
-from labs.results import record, watched
+from labs.results import run as records
+from labs.results import watched
 from lessons.faster_steps import limited
 
 RUNGS = {  # the change: script and options, as in the notebook
@@ -46,9 +47,9 @@ def faster(runs, out):
         job = jobs.run(ROOT / "solutions/scripts" / script, *options, name=f"{number}", runs=runs)
         if job.state != "finished":
             sys.exit(1)
-        found = record.load(job.record)
+        found = records.load(job.record)
         found.kind, found.command = "recorded", [f"scripts/{script}", *map(str, options)]
-        record.save(out / f"{number}.json", found)
+        records.save(out / f"{number}.json", found)
     files.write(out / "names.json", json.dumps(list(RUNGS), indent=1))
 
 

@@ -44,9 +44,9 @@ def _doctor(args):
 @command("study")
 def _study(args):
     """Measure models on several numbers of workers: records, table, plots."""
-    from labs import presets
+    from labs import presets, results
     from labs.measure import study
-    from labs.results import collect
+    from labs.results import tables
 
     sizes = _of(args, "repeats epochs local_batch dataset images image_size")
     given = {name: value for name, value in sizes.items() if value is not None}
@@ -55,15 +55,16 @@ def _study(args):
     paths = study.run(plan, **asked, report=lambda text: print(text, file=sys.stderr if args.json else sys.stdout))
     paths, again = (paths[:-2], paths[-2:]) if args.twice else (paths, [])
     found = again and study.itself(again)
-    rows = collect.rows(paths)
-    pictures = [str(path) for path in study.draw(rows, args.out)]
-    told = study.verdicts(paths, found and found[1] or 0.0)
+    runs = results.load(paths)
+    pictures = [str(path) for path in study.draw(runs, args.out)]
+    told = study.verdicts(runs, found and found[1] or 0.0)
     said = "".join(f"\nIs the difference on {each['workers']} workers real? {each['verdict']}" for each in told)
-    table = "\n".join([collect.table(rows) + said, *(study.believed(rows, found) if found else [])])
+    table = "\n".join([results.table(runs) + said, *(study.believed(runs, found) if found else [])])
     files.write(Path(args.out, "table.txt"), table + "\n")
     if args.json:
         verdicts = [each | {"verdict": vars(each["verdict"])} for each in told]
-        told = {"runs": rows, "records": [*map(str, paths + again)], "plots": pictures, "verdicts": verdicts}
+        told = {"runs": [tables.row(run) for run in runs], "records": [*map(str, paths + again)]}
+        told |= {"plots": pictures, "verdicts": verdicts}
         told |= {"itself": {"ratio": found[0].value, "interval": found[0].interval, "floor": found[1]}} if found else {}
         print(as_json(told, indent=None))
     else:
@@ -82,21 +83,28 @@ def _compare(args):
 @command("results")
 def _results(args):
     """Logs and records to epoch time, throughput, speedup, efficiency."""
-    from labs.results import collect
+    from labs import results
+    from labs.results import tables
 
-    rows = collect.rows(args.files, **_of(args, "images model workers global_batch same_machine"))
-    print(as_json({"runs": rows}) if args.json else collect.table(rows))
+    runs = results.load(args.files, **_of(args, "images model workers global_batch same_machine"))
+    print(as_json({"runs": [tables.row(run) for run in runs]}) if args.json else results.table(runs))
+    return 0 if any(run.epochs for run in runs) else 1
 
 
 @command("why")
 def _why(args):
     """Why a job stands still: where each rank is, who waits for whom; the job goes on."""
     from labs import jobs
-    from labs.jobs import standing
-    from labs.results import standstill
+    from labs.jobs import standing, standstill
 
     runs = Path(args.runs) if args.runs else jobs.folder()
     stems = [stem for stem in (runs / args.job, runs / f"{args.job}_local") if standing.files(stem)]
+    for path in (Path(args.job), runs / args.job):
+        if not stems and path.is_file():
+            raise standing.StandingError(
+                f"{path} is a file, and `labs why` looks at a running job: give its name, or its number in SLURM's "
+                f"queue. `labs results {path}` reads what a job has printed."
+            )
     with contextlib.suppress(jobs.JobError):
         stems = stems or [jobs.find(args.job, runs).stem]  # a job of SLURM's
     ranks = standing.ranks(stems[0] if stems else runs / args.job)

@@ -10,7 +10,7 @@
     connected           a function on several ranks that exchange, played in one process: 02b, 08, 20 to 22, 25
     training_scripts    is a training script right, by what it did when it was tried out: 05 to 09
     batch_scripts       is a batch script right: 06, 09, 20
-    own_runs            the rows of a study that a student has measured, and a figure of them: 05, 09, 10
+    own_runs            the runs of a study that a student has measured, and a figure of them: 05, 09, 10
     compare             two scripts, or the loss of several runs, side by side: 08 and 09
     on_gpu              what was measured on one GPU, beside the student's own figures: 04, 10, 24, 25, 27
     timeline            Horovod's timeline in numbers, timelines its pictures: 08 and 26

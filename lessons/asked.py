@@ -44,10 +44,10 @@ def rounded(given, wanted, most=4):
 ROUNDED = "Only the rounding is wrong: leave the number as it is."
 
 
-def refuse_noise(*rows):
-    """Raise TooNoisy for rows of a study (labs.results.collect) in which workers are faster than they can be."""
-    for row in rows:
-        workers, speedup = row["workers"], row.get("speedup") or 0
+def refuse_noise(*runs):
+    """Raise TooNoisy for runs of a study in which workers are faster than they can be."""
+    for run in runs:
+        workers, speedup = run.workers, run.speedup.value or 0
         if workers and speedup > workers:
             raise TooNoisy(
                 f"{workers} workers would be {speedup:.3g} times as fast as 1, more than they can be. Run the study "

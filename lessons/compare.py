@@ -70,20 +70,20 @@ def losses(runs):
     runs: {name: path of a run record}; only the first repeat counts. Curves that lie on each other stay visible:
     each has a line and a marker of its own, the later ones smaller.
     """
-    from labs.results import record as records
+    from labs.results import run as records
 
     figure, axes = new_figure(2, width=4.6)
     sentences, kinds = [], []
     for number, (name, path) in enumerate(runs.items()):
-        record = records.load(path)
-        loss = [epoch.metrics["loss"] for epoch in record.epochs if epoch.repeat == 0]
+        run = records.load(path)
+        loss = [epoch.metrics["loss"] for epoch in run.epochs if epoch.repeat == 0]
         count = range(1, len(loss) + 1)
         style = {"color": COLOURS[number], "marker": MARKERS[number], "alpha": 0.85}
         style |= {"lw": max(1.2, 5 - 1.8 * number), "ms": max(4, 11 - 3 * number)}
         axes[0].plot(count, loss, label=name, **style)
-        axes[1].plot([record.steps * epoch for epoch in count], loss, label=name, **style)
+        axes[1].plot([run.steps * epoch for epoch in count], loss, label=name, **style)
         sentences.append(f"{name}: " + ", ".join(f"{value:.4f}" for value in loss) + ".")
-        kinds.append(record.kind)
+        kinds.append(run.kind)
     axes[0].set(xlabel="epoch", ylabel="training loss (cross-entropy, nats)", title="loss over epochs", ylim=(0, None))
     axes[0].xaxis.get_major_locator().set_params(integer=True)
     axes[1].set(xlabel="updates of the weights", title="the same, over updates", ylim=(0, None))

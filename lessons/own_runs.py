@@ -1,4 +1,4 @@
-"""What the course asks of the runs that a student has measured: the rows of the study, and a figure of them.
+"""What the course asks of the runs that a student has measured: those of the study, and a figure of them.
 
 The functions that say something yield cases, as a judge does.
 """
@@ -6,23 +6,24 @@ The functions that say something yield cases, as a judge does.
 import re
 
 from labs.checks.reading import near
+from labs.results.run import Run
 
 CURVES = {"epoch_seconds": "seconds per epoch", "images_per_second": "images per second", "speedup": "speedup"}
 
 
-def no_rows(rows):
-    """Case of something that is not the table of a study."""
-    wrong = not isinstance(rows, list) or not rows or not isinstance(rows[0], dict)
-    yield wrong, "Give the rows that `collect.rows(...)` returns."
+def no_runs(runs):
+    """Case of something that is not the runs of a study."""
+    wrong = not isinstance(runs, list) or not runs or not all(isinstance(run, Run) for run in runs)
+    yield wrong, "Give the runs that `results.load(...)` returns."
 
 
-def not_yours(own, rows):
-    """Cases of rows `own` that were not measured here, and of any that did not end."""
-    for row in own:
-        foreign = f"{row['source']} was not measured by you: give the rows of the jobs that you ran yourself."
-        yield row["kind"] != "measured", foreign
-    for row in rows:
-        yield row["failure"] or row["truncated"], f"{row['source']} did not finish: look into its .err."
+def not_yours(own, runs):
+    """Cases of runs `own` that were not measured here, and of any that did not end."""
+    for run in own:
+        foreign = f"{run.source} was not measured by you: give the runs of the jobs that you ran yourself."
+        yield run.kind != "measured", foreign
+    for run in runs:
+        yield run.failure or run.truncated, f"{run.source} did not finish: look into its .err."
 
 
 def no_plots(figure):
@@ -43,18 +44,18 @@ def _label(axis, which):
     return getattr(axis, f"get_{which}label")() or getattr(axis.figure, f"get_sup{which}label")()
 
 
-def no_curve(figure, rows, whose):
-    """Cases of a figure without one of CURVES of these rows over the workers, out of sight, or with another one's label
+def no_curve(figure, runs, whose):
+    """Cases of a figure without one of CURVES of these runs over the workers, out of sight, or with another one's label
     or unit.
 
-    Lines, points and bars are curves, also points and bars that were drawn one by one. whose: a word on the rows; if it
+    Lines, points and bars are curves, also points and bars that were drawn one by one. whose: a word on the runs; if it
     is a network's, its legend must be of the curve.
     """
-    rows = sorted(rows, key=lambda row: row["workers"])
-    workers, networks = [row["workers"] for row in rows], {row.get("model") for row in rows}
+    runs = sorted(runs, key=lambda run: run.workers)
+    workers, networks = [run.workers for run in runs], {run.model for run in runs}
     drawn = [(axis, *curve) for axis in figure.axes for curve in _gathered(_curves(axis, workers))]
     for key, what in CURVES.items():
-        values = [row[key] for row in rows]
+        values = [getattr(run, key).value for run in runs]
         alike = [(axis, ys, name) for axis, xs, ys, name in drawn if _alike(ys, values) and _alike(xs, workers)]
         if not alike:
             turned = key == "speedup" and any(_alike(ys, [1 / v for v in values if v]) for _, _, ys, _ in drawn)

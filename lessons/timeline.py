@@ -14,6 +14,7 @@ import gzip
 import json
 import math
 import re
+import zlib
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,54 +50,77 @@ class Collective:
     buffer: int | None = None
 
 
-def read(path):
-    """All collectives of a timeline file (.json, or .json.gz), as a list of Collective in the order of their begin.
+CUT = "the file is cut or not closed: what is shown is what had been written"
 
-    A file that a dying job left without its end is read as far as it goes.
-    Raises TimelineError: missing or empty file, another file than Horovod's timeline, no collective in it.
+
+class Events(list):
+    """The Collectives of a timeline, in the order of their begin. complete: whether the file reached its end, "]"."""
+
+    complete = True
+
+
+def read(path):
+    """All collectives of a timeline file (.json, or .json.gz), as Events.
+
+    A file that a dying job left without its end is read as far as it goes, which is printed.
+    Raises TimelineError: missing file, another file than Horovod's timeline, no collective in it.
     """
     path = Path(path)
     try:
         raw = path.read_bytes()
         text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode(errors="replace")
-    except (OSError, EOFError) as problem:
+    except (OSError, EOFError, zlib.error) as problem:
         raise TimelineError(
             f"{path}: no timeline ({getattr(problem, 'strerror', None) or problem}). Rank 0 writes it "
             "if HOROVOD_TIMELINE names a file in a folder that exists: run the job again."
         ) from None
-    if not text.strip("[] \n"):
-        raise TimelineError(f"{path} is empty: the job ended before Horovod started. Its .err says why.")
-    events = _events(text)
-    if not any("start_time_since_epoch_in_micros" in (e.get("args") or {}) for e in events):
+    entries, complete = _entries(text)
+    strange = any(entry.get("ph") != "M" for entry in entries) and not any(map(_of_horovod, entries))
+    if strange or text.lstrip()[:1] not in ("", "["):
         raise TimelineError(f"{path} is not a timeline of Horovod. Give the file that HOROVOD_TIMELINE named.")
-    found = _collectives(events)
+    found = Events(_collectives(entries))
     if not found:
-        raise TimelineError(f"{path} holds no collective: the job ended before its first all-reduce. Read its .err.")
+        raise TimelineError(
+            f"{path}: no events: the job ended before the first exchange, or another rank was asked (rank 0 writes the "
+            "timeline)."
+        )
+    if not complete:
+        found.complete = False
+        print(f"{path.name}: {CUT}.")
     return found
 
 
-def _events(text):
-    """The whole events of a trace, also of one that ends in the middle."""
-    decoder, position, events = json.JSONDecoder(), 0, []
+def _entries(text):
+    """(the whole entries of a trace, also of one that ends in the middle; whether it has its end)."""
+    decoder, position, entries = json.JSONDecoder(strict=False), 0, []  # Horovod escapes nothing in a tensor's name
     gap = re.compile(r"[\s,\[]*")
     while (position := gap.match(text, position).end()) < len(text):
         try:
-            event, position = decoder.raw_decode(text, position)
+            entry, position = decoder.raw_decode(text, position)
         except ValueError:
             break
-        if isinstance(event, dict):
-            events.append(event)
-    return events
+        entries.append(entry if isinstance(entry, dict) else {})
+    return entries, text[position:].strip() == "]"
+
+
+def _of_horovod(entry):
+    started = "start_time_since_epoch_in_micros" in _args(entry)  # which older versions did not write
+    return started or str(entry.get("name", "")).startswith("NEGOTIATE_")
+
+
+def _args(entry):
+    args = entry.get("args")
+    return args if isinstance(args, dict) else {}
 
 
 def _collectives(events):
     names, latest, stacks, found = {}, {}, {}, []
     buffer, joining = 0, False
     for event in events:
-        kind, pid, name = event.get("ph"), event.get("pid"), str(event.get("name", ""))
+        kind, pid, name = event.get("ph"), str(event.get("pid")), str(event.get("name", ""))
         if kind == "M":
-            if name == "process_name" and "name" in (event.get("args") or {}):
-                names[pid] = event["args"]["name"]
+            if name == "process_name" and "name" in _args(event):
+                names[pid] = str(event["args"]["name"])
             continue
         if pid not in names or not isinstance(event.get("ts"), int | float):
             continue
@@ -123,7 +147,7 @@ def _collectives(events):
             elif stack:
                 item.phases.append((name, begin, time))
             else:
-                item.end, args = time, event.get("args") or {}
+                item.end, args = time, _args(event)
                 if "shape" in args:
                     bits = re.search(r"\d+$", str(args.get("dtype", "float32")))  # of bfloat16, int8 ...; bool has none
                     item.shape = tuple(map(int, re.findall(r"\d+", str(args["shape"]))))
@@ -135,7 +159,8 @@ def steps(events):
     """The gradients' all-reduces by training step: a list of lists of Collective, finished ones only.
 
     Gradients are the tensors with `grad` in their name or, without such tensors, all; a new step begins where a tensor
-    comes again. Raises TimelineError if no all-reduce was finished.
+    comes again. Of a file that was cut, a last step with fewer tensors than the one before it is left out.
+    Raises TimelineError if no all-reduce was finished.
     """
     done = [e for e in events if e.operation == "allreduce" and e.end is not None]
     done = [e for e in done if "grad" in e.tensor.lower()] or done
@@ -145,7 +170,9 @@ def steps(events):
     for item in done:
         turns.setdefault(count[item.tensor], []).append(item)
         count[item.tensor] += 1
-    return [turns[turn] for turn in sorted(turns)]
+    found = [turns[turn] for turn in sorted(turns)]
+    cut = not getattr(events, "complete", True) and len(found) > 1 and len(found[-1]) < len(found[-2])
+    return found[:-1] if cut else found
 
 
 def covered(intervals):

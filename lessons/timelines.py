@@ -3,7 +3,7 @@
 from matplotlib.patches import Patch
 
 from labs.printed import several
-from labs.show.figure import COLOURS, MARKERS, finished, new_figure
+from labs.show.figure import COLOURS, MARKERS, finished, new_figure, stamp
 from lessons import timeline
 
 ROWS = 24  # more tensors than these are drawn as lanes
@@ -134,7 +134,7 @@ def _grown(points, zero):
 
 
 def figure(events, kind="measured"):
-    """The last training step over milliseconds; kind: "measured" or "recorded".
+    """The last training step over milliseconds, stamped where its file was cut; kind: "measured" or "recorded".
 
     Up to ROWS tensors get a row each, with the tensors of one message side by side on a common ground. More are drawn
     as curves, the megabytes that each rank has announced, above lanes of the copies and the all-reduces.
@@ -142,4 +142,8 @@ def figure(events, kind="measured"):
     """
     items = timeline.steps(events)[-1]
     draw = rows if len(items) <= ROWS else lanes
-    return draw(items, timeline.summary(events)[-1], timeline.begin_of(items), kind)
+    drawn = draw(items, timeline.summary(events)[-1], timeline.begin_of(items), kind)
+    if not getattr(events, "complete", True):
+        stamp(drawn, kind, note=timeline.CUT)
+        drawn.alt += f" Mind that {timeline.CUT}."
+    return drawn

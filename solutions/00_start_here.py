@@ -144,9 +144,7 @@ print((jobs.folder() / "first_w1.out").read_text())
 # intervals. Those for seconds and images/s show how much the values varied during these minutes:
 
 # %%
-from labs.results import metrics
-
-tables.scaling(metrics.summarise(runs))
+tables.scaling(runs)
 
 # %% [markdown]
 # ## Checks, predictions, blanks and tasks

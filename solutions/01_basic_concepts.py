@@ -21,9 +21,8 @@
 # as on one.
 
 # %%
-from labs import recorded
+from labs import recorded, results
 from labs.checks import answered, check, outcome, predict
-from labs.results import collect
 from labs.show import plots, tables, widgets
 from labs.simulate import memory
 from lessons.basic_concepts import laws, pictures, pipeline
@@ -263,7 +262,7 @@ check("concepts.8", lowest, highest)
 # Here is the whole study in one picture. The bars show the uncertainty due to rounding.
 
 # %%
-plots.show(plots.scaling(collect.rows([recorded.CTE_POWER], images=50_000), ("epoch time", "speedup")))
+plots.show(plots.scaling(results.load(recorded.CTE_POWER, images=50_000), ("epoch time", "speedup")))
 
 # %% [markdown]
 # This is what success looks like: 4 GPUs of one node are nearly 4 times as fast as one. The numbers were *recorded* on

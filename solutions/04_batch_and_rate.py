@@ -18,10 +18,9 @@
 # evidence.
 
 # %%
-from labs import jobs, models, presets
+from labs import jobs, models, presets, results
 from labs.checks import check, outcome, predict
 from labs.measure import maxbatch
-from labs.results import collect
 from labs.show import plots, tables
 from lessons import on_gpu
 
@@ -230,10 +229,10 @@ for name, batch, rate in (
     files[name] = job.record
 
 # %%
-runs = {name: collect.rows([file])[0] for name, file in files.items()}
+runs = {name: results.load(file)[0] for name, file in files.items()}
 plots.show(
     plots.curves(
-        {name: run["loss"] for name, run in runs.items()},
+        {name: run.loss for name, run in runs.items()},
         start=1,
         x="epoch",
         y="training loss (cross-entropy, nats)",
@@ -244,10 +243,10 @@ tables.show(
     [
         {
             "training": name,
-            "updates per epoch": run["steps"],
-            "final loss": run["final_loss"],
-            "final accuracy": run["final_accuracy"],
-            "images/s": run["images_per_second"],
+            "updates per epoch": run.steps,
+            "final loss": run.final_loss.value,
+            "final accuracy": run.final_accuracy.value,
+            "images/s": run.images_per_second.value,
         }
         for name, run in runs.items()
     ],
@@ -255,7 +254,7 @@ tables.show(
 )
 
 # %%
-loss = {name: run["final_loss"] for name, run in runs.items()}
+loss = {name: run.final_loss.value for name, run in runs.items()}
 assert loss["batch 256, rate 0.01"] > loss["batch 256, rate 0.08"]
 
 # %% [markdown]

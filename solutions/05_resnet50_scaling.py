@@ -22,11 +22,10 @@
 # %%
 from statistics import fmean, median
 
-from labs import devices, jobs, presets, recorded
+from labs import devices, jobs, presets, recorded, results
 from labs.checks import answered, check, outcome, predict
 from labs.measure import breakdown
-from labs.results import collect, log, metrics
-from labs.results.run import load_record
+from labs.results import log, metrics
 from labs.show import plots, tables
 from lessons.asked import question
 
@@ -179,24 +178,24 @@ check("resnet50.5", round_speedups)
 # machine may be faster or slower.
 
 # %%
-rows = collect.rows([file.with_suffix(".json") for file in files])
-tables.scaling(rows)
+runs = results.load([file.with_suffix(".json") for file in files])
+tables.scaling(runs)
 how = "measured" if own else "recorded"
-on_1, on_2 = (next(row for row in rows if row["workers"] == n) for n in (1, 2))
-outcome("resnet50.1", on_2["speedup"], on_2["speedup_interval"], how=how)
+one, two = (next(run for run in runs if run.workers == n) for n in (1, 2))
+outcome("resnet50.1", two.speedup.value, two.speedup.interval, how=how)
 
 # %% [markdown]
 # Which claim can you make about *your own* runs: 2 workers are `"faster"`, they are `"slower"`, or you `"can't tell"`?
 # The interval decides.
 
 # %% labs={"id": "resnet50.6"}
-low, high = on_2["speedup_interval"] or (0, 2)  # without an interval the speedup may be anything
+low, high = two.speedup.interval or (0, 2)  # without an interval the speedup may be anything
 ### BEGIN SOLUTION
 sentence = "faster" if low > 1 else "slower" if high < 1 else "can't tell"
 ### END SOLUTION
-check("resnet50.6", sentence, rows)
+check("resnet50.6", sentence, runs)
 if answered("resnet50.6"):
-    print(question(on_2["speedup"], on_2["speedup_interval"]))
+    print(question(two.speedup.value, two.speedup.interval))
 
 # %% [markdown]
 # (The section *Why is it below the ideal?* looks for the reason. With one worker, `MirroredStrategy` costs almost
@@ -208,11 +207,10 @@ if answered("resnet50.6"):
 # count, as long as three others remain; the table above says in its column "rounds" how many count.
 
 # %%
-one, two = (load_record(file.with_suffix(".json")) for file in files[:2])
 if one.rounds and two.rounds:
     plots.show(plots.rounds(two, one))
     if answered("resnet50.5"):
-        counted, _ = metrics.calm(two, one)
+        counted, _ = metrics.quiet_rounds(two, one)
         found = round_speedups(*([run.rounds[n] for n in counted] for run in (one, two)))
         print("your function on the rounds that count:", *(f"{each:.2f}" for each in found))
 else:
@@ -258,11 +256,12 @@ outcome("resnet50.7", both / alone, how=how)
 # ## T6: the three plots
 #
 # Draw one `figure` with three plots side by side. They show the epoch time, the images per second and the speedup of
-# your own runs, each against the number of workers. The values are in `rows`: each row is a dictionary with the keys
-# `workers`, `epoch_seconds`, `images_per_second` and `speedup`. You may draw lines, points or bars, but recorded runs
-# are not accepted. Every plot must include every number of workers in your `rows`, and the axes must say in words what
-# they show, with a unit where there is one, such as "seconds per epoch". These lines replace `figure = ...`; you write
-# what is in the loop:
+# your own runs, each against the number of workers. `runs` contains one run for each line of the table above; its values
+# are `run.workers`, `run.epoch_seconds.value`, `run.images_per_second.value` and `run.speedup.value`. You may draw
+# lines, points or bars, but recorded runs are not accepted. Every plot must include every number of workers in your
+# `runs`, and the axes must say in words what they show, with a unit where there is one, such as "seconds per epoch".
+# These lines replace `figure = ...`; you write what is in the loop (where `key` is `"speedup"`, `getattr(run, key)` is
+# `run.speedup`):
 #
 # ```
 # figure = Figure(figsize=(12, 3.2), layout="constrained")
@@ -279,19 +278,19 @@ for axis, key, label in zip(
     ("epoch_seconds", "images_per_second", "speedup"),
     ("seconds per epoch", "images per second", "speedup (times)"),
 ):
-    axis.plot([row["workers"] for row in rows], [row[key] for row in rows], "o-")
+    axis.plot([run.workers for run in runs], [getattr(run, key).value for run in runs], "o-")
     axis.set(xlabel=f"workers (one worker: one {unit})", ylabel=label, ylim=(0, None))
-    axis.set_xticks([row["workers"] for row in rows])
+    axis.set_xticks([run.workers for run in runs])
 ### END SOLUTION
-if check("T6", figure, rows):
+if check("T6", figure, runs):
     figure.alt = "Your plots of epoch time, images per second and speedup over the number of workers."
     plots.show(figure)
 
 # %% [markdown]
-# The kit's own plot of the same rows adds the intervals and the ideal line; its y axes start at 0:
+# The kit's own plot of the same runs adds the intervals and the ideal line; its y axes start at 0:
 
 # %%
-plots.show(plots.scaling(rows))
+plots.show(plots.scaling(runs))
 
 # %% [markdown]
 # ## Why is it below the ideal?
@@ -382,8 +381,8 @@ check("resnet50.9", why)
 # Speed is worth nothing if the network learns less. Here are the loss and accuracy after each epoch:
 
 # %%
-plots.show(plots.learning(rows))
-gain = on_2["final_accuracy"] - on_1["final_accuracy"]
+plots.show(plots.learning(runs))
+gain = two.final_accuracy.value - one.final_accuracy.value
 outcome("resnet50.2", "equal" if abs(gain) < 0.01 else "higher" if gain > 0 else "lower", how=how)
 
 # %% [markdown]
@@ -392,9 +391,9 @@ outcome("resnet50.2", "equal" if abs(gain) < 0.01 else "higher" if gain > 0 else
 
 # %% labs={"id": "resnet50.10"}
 ### BEGIN SOLUTION
-updates_1, updates_2 = (row["steps"] for row in rows if row["workers"] in (1, 2))
+updates_1, updates_2 = one.steps, two.steps
 ### END SOLUTION
-check("resnet50.10", updates_1, updates_2, rows)
+check("resnet50.10", updates_1, updates_2, runs)
 
 # %% [markdown]
 # A few epochs of a single run for each number of workers say little about learning: another seed would give different
@@ -414,7 +413,7 @@ if answered("resnet50.6") and 4 not in plan.workers and plan.name != "test":
             asked = ["--n_gpus", workers, "--batch_size", workers * plan.local_batch, *plan.arguments(), "--epochs", 4]
             crowd.start(script, *asked, name=f"ResNet50_w{workers}_crowded")
     if crowd.state == "finished":
-        tables.scaling(collect.rows([job.record for job in crowd.jobs]))
+        tables.scaling(results.load([job.record for job in crowd.jobs]))
 
 # %% [markdown]
 # ## Optional: how much of it is waiting?

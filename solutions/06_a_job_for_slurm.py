@@ -18,9 +18,8 @@
 # `ResNet50.py` from notebook 05. At the end, you write task **T5**, about your runs from notebook 05.
 
 # %%
-from labs import blanks, jobs, recorded
+from labs import blanks, jobs, recorded, results
 from labs.checks import answered, check
-from labs.results import collect
 from labs.show import tables
 from labs.slurm import sites
 
@@ -32,14 +31,17 @@ from labs.slurm import sites
 # not yours. Here are the results after 5 epochs:
 
 # %%
-cluster = collect.rows([recorded.CTE_POWER], images=50_000)
-headers = {
-    "workers": "GPUs",
-    "epoch_seconds": "s per epoch",
-    "steps": "updates per epoch",
-    "final_accuracy": "accuracy (recorded)",
-}
-tables.show(cluster, list(headers), headers)
+tables.show(
+    [
+        {
+            "GPUs": run.workers,
+            "s per epoch": run.epoch_seconds.value,
+            "updates per epoch": run.steps,
+            "accuracy (recorded)": run.final_accuracy.value,
+        }
+        for run in results.load(recorded.CTE_POWER)
+    ]
+)
 
 # %% [markdown]
 # With 4 GPUs, there are a quarter as many updates, and the accuracy is nearly the same. The log does not tell you how
@@ -172,7 +174,7 @@ if batch_job:
     print(*batch_job.out.read_text().split("\n")[:12], sep="\n")
     print("...\nin the .err:", batch_job.err.read_text().strip() or "nothing")
     if batch_job.records:
-        tables.scaling(collect.rows(batch_job.records))
+        tables.scaling(results.load(batch_job.records))
 
 # %% [markdown]
 # For T5, the speedup from notebook 05 counts: those runs took turns, over several rounds. These came one after the other,

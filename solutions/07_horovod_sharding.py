@@ -385,22 +385,32 @@ if measured:
 # what its ranks did.
 
 # %%
-fields = ("workers", "local_batch", "global_batch", "steps", "dataset_images")
 if measured:
-    tables.show([vars(record.configuration) | vars(record) for record in runs.values()], fields)
+    tables.show(
+        [
+            {
+                "workers": record.workers,
+                "local_batch": record.configuration.local_batch,
+                "global_batch": record.global_batch,
+                "steps": record.steps,
+                "dataset_images": record.dataset_images,
+            }
+            for record in runs.values()
+        ]
+    )
     for record in runs.values():
-        print(f"loss on {record.configuration.workers}:", *(f"{epoch.metrics['loss']:.3f}" for epoch in record.epochs))
+        print(f"loss on {record.workers}:", *(f"{epoch.metrics['loss']:.3f}" for epoch in record.epochs))
 
 # %% [markdown]
 # How many images did all ranks together process in one epoch, in the run on 1 rank and in the run on 2? Compute both
-# numbers from the two records. `record_1.steps` and `record_1.dataset_images` are in the record; the other columns are
-# in its configuration, such as `record_1.configuration.workers`.
+# numbers from the two records. The columns of the table are `record_1.workers`, `record_1.configuration.local_batch`,
+# `record_1.global_batch`, `record_1.steps` and `record_1.dataset_images`.
 
 # %% labs={"id": "sharding.11"}
 record_1, record_2 = runs.get(("colleague", 1)), runs.get(("colleague", 2))
 ### BEGIN SOLUTION
-processed_1 = record_1.steps * record_1.configuration.global_batch if measured else ...
-processed_2 = record_2.steps * record_2.configuration.global_batch if measured else ...
+processed_1 = record_1.steps * record_1.global_batch if measured else ...
+processed_2 = record_2.steps * record_2.global_batch if measured else ...
 ### END SOLUTION
 check("sharding.11", processed_1, processed_2, record_1, record_2, without="horovod")
 
@@ -471,14 +481,21 @@ if repaired:
 
 # %%
 if repaired:
-    rows = []
-    for name, record in (("colleague.py", record_2), ("repaired.py", repaired)):
-        found = vars(record.configuration) | vars(record) | {"script": name, "loss": record.epochs[-1].metrics["loss"]}
-        found["processed"] = record.steps * record.configuration.global_batch
-        found["epoch (s)"] = experiments.epoch_seconds(record)
-        rows.append(found | {"step (ms)": 1000 * found["epoch (s)"] / record.steps})
-    fields = ("script", "global_batch", "learning_rate", "steps", "processed", "loss", "epoch (s)", "step (ms)")
-    tables.show(rows, fields)
+    tables.show(
+        [
+            {
+                "script": name,
+                "global_batch": record.global_batch,
+                "learning_rate": record.configuration.learning_rate,
+                "steps": record.steps,
+                "processed": record.steps * record.global_batch,
+                "loss": record.epochs[-1].metrics["loss"],
+                "epoch (s)": experiments.epoch_seconds(record),
+                "step (ms)": 1000 * experiments.epoch_seconds(record) / record.steps,
+            }
+            for name, record in (("colleague.py", record_2), ("repaired.py", repaired))
+        ]
+    )
 
 # %% [markdown]
 # There are half as many steps, and every image is read once. A step takes as long as before, since each rank still

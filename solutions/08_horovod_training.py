@@ -42,11 +42,9 @@
 # %%
 import json
 
-from labs import devices, jobs, models, presets, recorded
+from labs import devices, jobs, models, presets, recorded, results
 from labs.checks import answered, check, outcome, predict
 from labs.measure import study
-from labs.results import collect
-from labs.results import record as run_record
 from labs.show import plots, tables
 from lessons import compare, timeline, timelines
 from lessons.horovod_training import pictures
@@ -275,15 +273,19 @@ print(on_two.read_text().partition("Epoch 3/")[0].rpartition("\n")[0])  # whole 
 # rank, stayed the same. Here are both runs, as their records describe them:
 
 # %%
-run_1, run_2 = (run_record.load(file.with_suffix(".json")) for file in files[:2])
-shown = [run.configuration.model_dump() | {"steps": run.steps} for run in (run_1, run_2)]
-columns = {
-    "workers": "ranks",
-    "global_batch": "images per step, all ranks",
-    "local_batch": "images per step, each rank",
-}
-columns |= {"steps": "steps in an epoch", "learning_rate": "learning rate"}
-tables.show(shown, tuple(columns), columns)
+run_1, run_2 = results.load([file.with_suffix(".json") for file in files[:2]])
+tables.show(
+    [
+        {
+            "ranks": run.workers,
+            "images per step, all ranks": run.global_batch,
+            "images per step, each rank": run.configuration.local_batch,
+            "steps in an epoch": run.steps,
+            "learning rate": run.configuration.learning_rate,
+        }
+        for run in (run_1, run_2)
+    ]
+)
 
 # %% [markdown]
 # Now consider a run that you have not done: 2 ranks again, but with the `--batch_size` of the run on **1** rank. How
@@ -297,7 +299,7 @@ tables.show(shown, tuple(columns), columns)
 
 # %% labs={"id": "horovod.11"}
 ### BEGIN SOLUTION
-images_of_a_rank = run_1.configuration.global_batch // 2
+images_of_a_rank = run_1.global_batch // 2
 steps_of_an_epoch = run_1.steps
 its_updates = "c"
 ### END SOLUTION
@@ -315,7 +317,7 @@ check("horovod.11", images_of_a_rank, steps_of_an_epoch, its_updates, run_1, run
 # checksum (SHA-256) of the weights:
 
 # %%
-run_record.load(on_two.with_suffix(".json")).weights
+results.load(on_two.with_suffix(".json"))[0].weights
 
 # %% [markdown]
 # Why must the weights that the gradients change be identical on all ranks, down to the last bit?
@@ -350,13 +352,13 @@ fits = [
 if not own or quick or not all(fits):
     mirrored = [file.with_suffix(".json") for file in recorded.laptop()]
     print("The runs with MirroredStrategy are recorded. Beside runs of your own, compare speedups only, not seconds.")
-rows = collect.rows([*mirrored, *(file.with_suffix(".json") for file in files)])
-tables.scaling([row | {"model": f"{row['model']}, {row['strategy']}"} for row in rows])
-on_2 = next(row for row in rows if (row["strategy"], row["workers"]) == ("horovod", 2))
-outcome("horovod.10", on_2["speedup"], on_2["speedup_interval"], how=on_2["kind"])
+runs = results.load([*mirrored, *(file.with_suffix(".json") for file in files)])
+tables.scaling(runs)
+on_2 = next(run for run in runs if (run.strategy, run.workers) == ("horovod", 2))
+outcome("horovod.10", on_2.speedup.value, on_2.speedup.interval, how=on_2.kind)
 
 # %%
-plots.show(plots.scaling(rows))
+plots.show(plots.scaling(runs))
 
 # %% [markdown]
 # The two studies were run at different times, so do not compare their seconds. Each speedup is a ratio of times from
@@ -457,10 +459,9 @@ check("horovod.15", same)
 
 # %%
 if devices.has("horovod"):
-    records = [run_record.load(file) for file in curves.values()]
-    one, option_2, _ = [[epoch.metrics["loss"] for epoch in record.epochs] for record in records]
-    print("oversubscribed:", [record.oversubscribed for record in records])
-    difference = max(abs(a - b) for a, b in zip(one, option_2))
+    one, option_2, option_1 = results.load(curves.values())
+    print("oversubscribed:", [run.oversubscribed for run in (one, option_2, option_1)])
+    difference = max(abs(a - b) for a, b in zip(one.loss, option_2.loss))
     print(f"1 rank and option 2, largest difference of their losses: {difference:.1e}")
     assert difference < 1e-3
 

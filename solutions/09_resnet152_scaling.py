@@ -20,11 +20,10 @@
 # compares the two networks.
 
 # %%
-from labs import devices, jobs, presets, recorded
+from labs import devices, jobs, presets, recorded, results
 from labs.checks import answered, check, outcome, predict
 from labs.measure import maxbatch
 from labs.models import counts as facts
-from labs.results import collect
 from labs.show import plots, tables
 from labs.slurm import sites
 from lessons import compare
@@ -306,12 +305,12 @@ else:
 
 
 # %% labs={"id": "resnet152.8"}
-def step(row):
-    return row["epoch_seconds"] / row["steps"]
+def step(run):
+    return run.epoch_seconds.value / run.steps
 
 
-small_step = {row["workers"]: step(row) for row in collect.rows(small_files)}
-large_step = {1: step(collect.rows(large_files[:1])[0])}
+small_step = {run.workers: step(run) for run in results.load(small_files)}
+large_step = {1: step(results.load(large_files[0])[0])}
 print(f"{small}: {small_step[1]:.3f} s on 1 worker, {small_step[2]:.3f} s on 2; {large}: {large_step[1]:.3f} s on 1")
 ### BEGIN SOLUTION
 step_expected = (
@@ -324,12 +323,12 @@ check("resnet152.8", step_expected, small_step, large_step[1], size[small], size
 # Now look. Each worker processes the same number of images in a step, so 2 workers together process twice as many.
 
 # %%
-rows = collect.rows([*small_files, *large_files])
-tables.scaling(rows)
+runs = results.load([*small_files, *large_files])
+tables.scaling(runs)
 
 # %%
 if answered("resnet152.8"):
-    measured_step = next(step(row) for row in rows if (row["model"], row["workers"]) == (large, 2))
+    measured_step = next(step(run) for run in runs if (run.model, run.workers) == (large, 2))
     how = "recorded" if lacks else "measured"
     print(f"step of {large} on 2 workers: predicted {step_expected:.3f} s, {how} {measured_step:.3f} s")
     print(f"residual: {measured_step / step_expected - 1:+.1%} of the prediction")
@@ -347,7 +346,7 @@ if answered("resnet152.8"):
 # least one run on more workers.
 
 # %% labs={"id": "resnet152.9"}
-check("resnet152.9", rows, "" if own else lacks)
+check("resnet152.9", runs, "" if own else lacks)
 
 # %% [markdown]
 # On 2 cores, a run with 4 workers would be marked **oversubscribed**, and its times would say nothing about speed. If
@@ -380,7 +379,7 @@ if answered("T7", "resnet152.10") and not quick and queue.available():
     print(*batch_job.out.read_text().split("\n")[:12], sep="\n")
     print("...\nin the .err:", batch_job.err.read_text().strip() or "nothing")
     if batch_job.records:
-        tables.scaling(collect.rows(batch_job.records))
+        tables.scaling(results.load(batch_job.records))
 
 # %% [markdown]
 # The global batch for 2 workers must include the images of both. What else may differ from `ResNet50.sh`? A larger

@@ -19,11 +19,10 @@
 # more.
 
 # %%
-from labs import devices, jobs, presets, recorded
+from labs import devices, jobs, presets, recorded, results
 from labs.checks import answered, check, outcome, predict
 from labs.models import counts as facts
-from labs.results import collect, metrics, verdict
-from labs.results.run import load_record
+from labs.results import metrics
 from labs.show import plots, tables
 from lessons import on_gpu
 from lessons.resnet152_scaling import experiments
@@ -56,14 +55,14 @@ own = not lacks
 if lacks:
     small_files, large_files = (of(name, recorded.laptop_two_networks()) for name in (small, large))
 print(f"Recorded runs are used for both networks. {lacks}" if lacks else "These are your own runs of both networks.")
-rows = collect.rows([*small_files, *large_files])
-tables.scaling(rows)
+runs = results.load([*small_files, *large_files])
+tables.scaling(runs)
 
 # %% [markdown]
 # **Draw one figure with three plots**: epoch time, images per second, and speedup, each against the number of workers
-# and with **both networks in each plot**. Use `rows`, a list with one dictionary for each line of the table. Each
-# dictionary has the keys `model`, `workers`, `epoch_seconds`, `images_per_second` and `speedup`. Label the axes, with
-# units, and add a legend that names the networks. Start with
+# and with **both networks in each plot**. Use `runs`, a list with one run for each line of the table. Its values are
+# `run.model`, `run.workers`, `run.epoch_seconds.value`, `run.images_per_second.value` and `run.speedup.value`. Label the
+# axes, with units, and add a legend that names the networks. Start with
 # `figure = Figure(figsize=(12, 3.2), layout="constrained")`.
 
 # %% labs={"id": "networks.1"}
@@ -77,35 +76,35 @@ for axis, key, label in zip(
     ("seconds per epoch", "images per second", "speedup (times)"),
 ):
     for name, mark in ((small, "o-"), (large, "s-")):
-        mine = sorted((row for row in rows if row["model"] == name), key=lambda row: row["workers"])
-        axis.plot([row["workers"] for row in mine], [row[key] for row in mine], mark, label=name)
+        mine = sorted((run for run in runs if run.model == name), key=lambda run: run.workers)
+        axis.plot([run.workers for run in mine], [getattr(run, key).value for run in mine], mark, label=name)
     axis.set(xlabel=f"workers (one worker: one {unit})", ylabel=label, ylim=(0, None))
-    axis.set_xticks([row["workers"] for row in mine])
+    axis.set_xticks([run.workers for run in mine])
     axis.legend()
 ### END SOLUTION
-if check("networks.1", figure, rows):
+if check("networks.1", figure, runs):
     figure.alt = "Your plots of epoch time, images per second and speedup of both networks over the number of workers."
     plots.show(figure)
 
 # %% [markdown]
-# The kit's own figure of the same rows adds the intervals, and shows the efficiency instead of the images per second:
+# The kit's own figure of the same runs adds the intervals, and shows the efficiency instead of the images per second:
 
 # %%
-plots.show(plots.scaling(rows, ("epoch time", "speedup", "efficiency")))
+plots.show(plots.scaling(runs, ("epoch time", "speedup", "efficiency")))
 
 # %% [markdown]
 # ## How much longer is an epoch?
 #
-# On one worker, what is the epoch time of ResNet152V2, divided by that of ResNet50V2? Compute it from `rows`. (The
+# On one worker, what is the epoch time of ResNet152V2, divided by that of ResNet50V2? Compute it from `runs`. (The
 # table does not give this ratio, because the two networks were measured at different times: if the machine became
 # faster or slower in between, the ratio changes, too.)
 
 # %% labs={"id": "networks.2"}
 ### BEGIN SOLUTION
-alone = {row["model"]: row["epoch_seconds"] for row in rows if row["workers"] == 1}
+alone = {run.model: run.epoch_seconds.value for run in runs if run.workers == 1}
 epoch_ratio = alone[large] / alone[small]
 ### END SOLUTION
-check("networks.2", epoch_ratio, rows)
+check("networks.2", epoch_ratio, runs)
 
 # %%
 grown = {
@@ -119,7 +118,7 @@ grown = {
 }
 for what, factor in grown.items():
     print(f"{what} of {large}: {factor:.2f} times as many")
-took = {row["model"]: row["epoch_seconds"] for row in rows if row["workers"] == 1}
+took = {run.model: run.epoch_seconds.value for run in runs if run.workers == 1}
 longer = took[large] / took[small]
 outcome("resnet152.1", longer, how="recorded" if lacks else "measured")
 inside = min(grown.values()) <= longer <= max(grown.values())
@@ -150,7 +149,7 @@ print(on_gpu.networks())
 # ### Accuracy beside speed
 
 # %%
-plots.show(plots.learning(rows))
+plots.show(plots.learning(runs))
 
 # %% [markdown]
 # After the same number of epochs, 2 workers have made half as many updates as 1 worker, for both networks. After so
@@ -232,8 +231,7 @@ verdict_expected = "can't tell"
 predict("networks.5", verdict_expected)
 
 # %%
-runs = [load_record(file) for file in (*small_files, *large_files)]
-found = verdict.compare(runs, large, small, workers=2, matters=0.05)
+found = results.compare(runs, large, small, workers=2, matters=0.05)
 print(found)
 kind = "recorded" if lacks else "measured"
 outcome("networks.5", found.answer, how=kind)
@@ -244,7 +242,7 @@ if answered("networks.3", "networks.4") and found.interval:
     times = []
     for name in (small, large):
         of_1, of_2 = (next(run for run in runs if (run.model, run.workers) == (name, n)) for n in (1, 2))
-        counted, _ = metrics.calm(of_2, of_1)  # without rounds in which other programs ran
+        counted, _ = metrics.quiet_rounds(of_2, of_1)  # without rounds in which other programs ran
         times += [[run.rounds[n] for n in counted] for run in (of_1, of_2)]
     centre, error = contrast(*times)
     print(f"your ratio: {exp(centre):.3f}, standard error of its logarithm {error:.3f}")
@@ -258,7 +256,7 @@ if answered("networks.3", "networks.4") and found.interval:
 # Here are the rounds of ResNet152V2:
 
 # %%
-one, two = (load_record(file) for file in large_files[:2])
+one, two = (run for run in runs if run.model == large and run.workers in (1, 2))
 plots.show(plots.rounds(two, one))
 
 # %% [markdown]
@@ -350,15 +348,15 @@ if horovod_script and (quick or (own and small_horovod)) and devices.has("horovo
 
 
 # %% labs={"id": "networks.6"}
-def efficiency(rows, name):
-    return next(row["efficiency"] for row in rows if (row["model"], row["workers"]) == (name, 2))
+def efficiency(runs, name):
+    return next(run.efficiency.value for run in runs if (run.model, run.workers) == (name, 2))
 
 
 all_own = not (lacks or experiments.lacks(small_horovod, horovod_turns, "Horovod", beside=small_files, going=True))
-known = rows if all_own else collect.rows(recorded.laptop_two_networks())
+known = runs if all_own else results.load(recorded.laptop_two_networks())
 mirrored = {name: efficiency(known, name) for name in (small, large)}
-small_rows = collect.rows(small_horovod if all_own else of(small, recorded.laptop_two_networks_horovod()))
-horovod = {small: efficiency(small_rows, small)}
+small_runs = results.load(small_horovod if all_own else of(small, recorded.laptop_two_networks_horovod()))
+horovod = {small: efficiency(small_runs, small)}
 print("Your own runs:" if all_own else "Recorded runs:")
 print(f"MirroredStrategy: {small} {mirrored[small]:.3f}, {large} {mirrored[large]:.3f}")
 print(f"Horovod:          {small} {horovod[small]:.3f}, {large} ...")
@@ -376,8 +374,8 @@ horovod_files = [*small_horovod, *(job.record for job in horovod_turns.jobs)]
 if not own_horovod:
     horovod_files = experiments.both(recorded.laptop_two_networks_horovod())
     print("Recorded runs are used for both networks.", horovod_lacks)
-horovod_rows = collect.rows(horovod_files)
-tables.scaling(horovod_rows)
+horovod_runs = results.load(horovod_files)
+tables.scaling(horovod_runs)
 
 # %%
 if all_own != own_horovod:
@@ -388,10 +386,10 @@ if all_own != own_horovod:
         "So they are not compared. Run the cell of networks.6 again, which now takes the other runs, and then this one."
     )
 elif answered("networks.6"):
-    row = next(row for row in horovod_rows if (row["model"], row["workers"]) == (large, 2))
-    low, high = row["efficiency_interval"]
+    measured = next(run.efficiency for run in horovod_runs if (run.model, run.workers) == (large, 2))
+    low, high = measured.interval
     print(f"efficiency of {large} with Horovod: predicted {efficiency_expected:.3f},", end=" ")
-    print("measured" if own_horovod else "recorded", f"{row['efficiency']:.3f} [{low:.3f}, {high:.3f}]")
+    print("measured" if own_horovod else "recorded", f"{measured.value:.3f} [{low:.3f}, {high:.3f}]")
     print("The interval", "contains" if low <= efficiency_expected <= high else "does not contain", "your prediction.")
 
 # %% [markdown]
@@ -403,13 +401,13 @@ elif answered("networks.6"):
 # recorded runs. Compare seconds only if all the runs are yours.
 
 # %%
-plots.show(plots.scaling(horovod_rows, ("epoch time", "speedup", "efficiency")))
+plots.show(plots.scaling(horovod_runs, ("epoch time", "speedup", "efficiency")))
 
 # %% [markdown]
 # And here is the verdict on these runs:
 
 # %%
-print(verdict.compare([load_record(file) for file in horovod_files], large, small, workers=2, matters=0.05))
+print(results.compare(horovod_runs, large, small, workers=2, matters=0.05))
 
 # %% [markdown]
 # If both verdicts are on your runs, or both on recorded runs, you have two measurements from one machine, taken at

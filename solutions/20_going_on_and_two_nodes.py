@@ -19,9 +19,8 @@
 # end you start a job on several nodes; for this you need your `scripts/ResNet50_horovod.py` from notebook 08.
 
 # %%
-from labs import blanks, devices, jobs, presets
+from labs import blanks, devices, jobs, presets, results
 from labs.checks import answered, check, outcome, predict
-from labs.results import record as run_record
 from labs.show import tables
 from labs.slurm import sites
 
@@ -51,9 +50,9 @@ check("nodes.1", hasty)
 
 # %%
 if answered("nodes.1") and devices.has("horovod") and job.state == "finished":
-    record = run_record.load(job.record)
-    print("ranks:", record.configuration.workers, "  rate:", record.configuration.learning_rate)
-    print("weights identical:", record.weights["identical"])
+    run = results.load(job.record)[0]
+    print("ranks:", run.workers, "  rate:", run.configuration.learning_rate)
+    print("weights identical:", run.weights["identical"])
 
 # %% [markdown]
 # With the original rate, the record shows 0.01 on 2 ranks, which is not the right rate for this batch size. No field
@@ -73,7 +72,7 @@ if devices.has("horovod"):
 # %%
 if devices.has("horovod"):
     print("state of the job:   ", job.state)
-    print("state of its record:", run_record.load(job.record).state)
+    print("state of its record:", results.load(job.record)[0].state)
     complaints = [
         line.rstrip().replace("<stderr>:", " ") for line in open(job.err) if "Traceback" in line or "Error: " in line
     ]
@@ -237,10 +236,9 @@ elif answered("nodes.7") and not quick:
 if batch_job and batch_job.records:
     text = batch_job.out.read_text().replace("<stdout>:", " ")  # as horovodrun marks its lines
     print(*[line for line in text.split("\n") if "Rank " in line], sep="\n")
-    record = run_record.load(batch_job.records[0])
-    has = record.configuration
-    print("ranks:", has.workers, "nodes:", has.nodes, "weights identical:", record.weights["identical"])
-    print("oversubscribed:", record.oversubscribed)
+    run = results.load(batch_job.records[0])[0]
+    print("ranks:", run.workers, "nodes:", run.configuration.nodes, "weights identical:", run.weights["identical"])
+    print("oversubscribed:", run.oversubscribed)
 
 # %% [markdown]
 # Each rank is a SLURM task, each task has one GPU, and `hvd.local_rank()` starts again at 0 on each node. That is why

@@ -25,11 +25,9 @@ import time
 
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # small experiments: they run on CPU cores, also where there is a GPU
 
-from labs import devices, jobs, presets  # first: it silences TensorFlow's start-up messages
+from labs import devices, jobs, presets, results  # first: it silences TensorFlow's start-up messages
 from labs.checks import answered, check, outcome, predict
 from labs.results import intervals
-from labs.results import record as run_record
-from labs.results.run import load_record
 from labs.show import plots, tables
 from lessons.when_workers_do_not_help import compared, pictures, small, trials
 from lessons.large_batches import late_workers, one_rate
@@ -277,8 +275,8 @@ if answered("batches.8"):
 # %%
 rows = []
 for rate, job in zip(rates_to_search, trained):
-    record = run_record.load(job.record)
-    metrics = record.epochs[-1].metrics if record.epochs else {}
+    run = results.load(job.record)[0]
+    metrics = run.epochs[-1].metrics if run.epochs else {}
     rows.append(
         {"rate": rate, "state": job.state, "loss": metrics.get("loss"), "accuracy": metrics.get("val_accuracy")}
     )
@@ -553,9 +551,9 @@ if devices.has("horovod"):
             options = ["--network", "SmallCNN", "--images", 256, "--epochs", 4, *pause]
             turns.start("-m", "lessons.horovod_training.experiment", *options, name=name, ranks=2, launcher="mpiexec")
 if turns.jobs and turns.state == "finished":
-    for job in turns.jobs:
-        paused.append(load_record(job.record))
-        paused[-1].configuration.model = job.name
+    paused = results.load([job.record for job in turns.jobs])
+    for run, job in zip(paused, turns.jobs):
+        run.configuration.model = job.name
     plots.show(plots.steps(*paused))
     usual = [[np.median(epoch.step_seconds) for epoch in run.repeats[0][1:]] for run in paused]  # of each round
     later = [1000 * (slow - plain) for plain, slow in zip(*usual)]

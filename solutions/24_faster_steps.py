@@ -18,12 +18,10 @@
 # end you make a given training script at least twice as fast, and hand in **F1**.
 
 # %%
-from labs import data, devices, jobs, presets, recorded  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, jobs, presets, recorded, results  # first: it silences TensorFlow's start-up messages
 from labs.checks import answered, check, outcome, predict
 from labs.measure.step import compiled
 from labs.results import intervals, metrics, watched
-from labs.results import record as run_record
-from labs.results.run import load_record
 from labs.show import plots, tables
 from lessons import on_gpu
 from lessons.faster_steps import by_hand, feeding, limited, pictures, profile
@@ -302,8 +300,8 @@ def run(name, script, *options):
         given = turns.start("scripts/slow.py", *short, name=f"given_{number}")
         job = turns.start(script, *options, *short, name=f"faster_{number}")
     if turns.state == "finished":
-        runs[name] = run_record.load(job.record)
-        steps[name] = rung(load_record(job.record), load_record(given.record))
+        runs[name], as_given = results.load([job.record, given.record])
+        steps[name] = rung(runs[name], as_given)
 
 
 def rung(own, given):
@@ -332,10 +330,10 @@ if not quick:
 own = len(runs) > 1
 if quick and own:
     ladder = recorded.faster()
-    runs = {name: run_record.load(file) for name, file in ladder.items()}
+    runs = dict(zip(ladder, results.load(ladder.values())))
     print("These short runs learn nothing: recorded ones follow. The second of them makes two changes at once.")
-    given, *_ = map(load_record, ladder.values())
-    steps = {name: rung(load_record(file), given) for name, file in ladder.items()}
+    given, *_ = runs.values()
+    steps = {name: rung(each, given) for name, each in runs.items()}
 if steps:
     plots.show(pictures.ladder(steps, kind="recorded" if quick and own else "measured"))
     p, n = list(steps.values())[-1][2], 773

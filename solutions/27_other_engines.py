@@ -358,16 +358,16 @@ predict("engines.10", speedup_expected)
 
 # %%
 strategies = ["jax"] if quick else ["mirrored", "horovod", "jax"]
-rows = experiments.studied(plan, *strategies)
-if rows:
-    tables.scaling([row | {"model": f"{row['model']}, {row['strategy']}"} for row in rows])
-on_2 = next((row for row in rows if (row["strategy"], row["workers"]) == ("jax", 2)), None)
+runs = experiments.studied(plan, *strategies)
+if runs:
+    tables.scaling(runs)
+on_2 = next((run for run in runs if (run.strategy, run.workers) == ("jax", 2)), None)
 if on_2:
-    outcome("engines.10", on_2["speedup"], on_2["speedup_interval"], how=on_2["kind"])
+    outcome("engines.10", on_2.speedup.value, on_2.speedup.interval, how=on_2.kind)
 
 # %%
-if rows:
-    plots.show(plots.scaling(rows))
+if runs:
+    plots.show(plots.scaling(runs))
 
 # %% [markdown]
 # Each speedup is a ratio within rounds, so you may compare the speedups, with their intervals. Do not compare the seconds:

@@ -144,7 +144,7 @@ def test_results_of_the_cluster_log_as_json(capsys):
         ("ResNet50V2", 4, 1024, 49),
     ]
     assert [r["epoch_seconds"] for r in rows] == [45, 24, 12]
-    assert [r["epoch_seconds_resolution"] for r in rows] == [1, 1, 1]
+    assert rows[0]["epoch_seconds_rounded"] == [44.5, 45.5]
     assert [r["speedup"] for r in rows] == pytest.approx([1, 1.875, 3.75])
     assert rows[2]["efficiency"] == pytest.approx(0.9375)
     assert rows[2]["efficiency_interval"] is None
@@ -152,6 +152,25 @@ def test_results_of_the_cluster_log_as_json(capsys):
     assert rows[0]["images_per_second"] == pytest.approx(50_000 / 45)
     assert (rows[0]["final_loss"], rows[2]["final_accuracy"]) == (1.3539, 0.5010)
     assert {r["kind"] for r in rows} == {"recorded"}
+
+
+def test_results_of_jobs_without_a_finished_epoch_are_a_problem_that_was_found(tmp_path, capsys):
+    (tmp_path / "job_31.err").write_text("slurmstepd: error: *** JOB 31 ON n1 CANCELLED AT 2026-01-02T10:10:00 ***\n")
+    for files, code in (([tmp_path / "job_31.err"], 1), ([tmp_path / "job_31.err", LOG], 0)):
+        got, out, err = call(capsys, "results", *files)
+        assert (got, err) == (code, "") and "cancelled" in out
+        got, out, err = call(capsys, "results", *files, "--json")
+        assert (got, err) == (code, "") and json.loads(out)["runs"][0]["failure"]["kind"] == "cancelled"
+
+
+def test_why_of_a_file_says_what_reads_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    for path in (Path("job_31.err"), Path("slurm-7.out"), Path("runs/run.json")):
+        path.write_text("")
+        code, out, err = call(capsys, "why", path.name)
+        assert (code, out) == (2, "") and err.count("\n") == 1 and "looks at a running job" in err
+        assert err.startswith(f"labs why: {path} is a file") and f"`labs results {path}` reads" in err
 
 
 def test_results_without_images_are_not_guessed(capsys):

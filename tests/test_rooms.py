@@ -55,14 +55,14 @@ def standing_twice(root):
 
 
 def at_two_doors(root):
-    """{name: doors} of what more than one door below `root` takes from its room to offer it."""
+    """{module.name: doors} of what more than one door below `root` offers."""
     doors = defaultdict(list)
     for room in rooms(root):
         for node in ast.parse((room / "__init__.py").read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ImportFrom) and node.module.startswith(("labs.", "teaching.")):
                 for name in node.names:
-                    doors[name.asname or name.name].append(str(room.relative_to(root)))
-    return {name: found for name, found in doors.items() if len(found) > 1 and name != "*"}
+                    doors[f"{node.module}.{name.name}"].append(str(room.relative_to(root)))
+    return {name: found for name, found in doors.items() if len(found) > 1}
 
 
 def lessons_named(root):
@@ -144,4 +144,4 @@ def test_what_a_door_offers_stands_at_no_other_door():
 def test_a_name_at_two_doors_is_found(copy):
     door = copy / "labs/slurm/trial/__init__.py"
     door.write_text(door.read_text() + "from labs.jobs.anywhere import run\n")
-    assert at_two_doors(copy) == {"run": ["labs/jobs", "labs/slurm/trial"]}
+    assert at_two_doors(copy) == {"labs.jobs.anywhere.run": ["labs/jobs", "labs/slurm/trial"]}

@@ -10,12 +10,12 @@ def training(path):
     """{model, precision, strategy, workers, batch, state, epochs: [{seconds, images, step_seconds, metrics}],
     images_per_second (median of the epochs after the first), step_seconds (likewise)}; None without a record."""
     from labs.errors import LabsError
-    from labs.results import record
+    from labs.results.run import load
 
     if not Path(path).exists():
         return None
     try:
-        found = record.load(Path(path))
+        found = load(Path(path))
     except LabsError:
         return None
     has = found.configuration

@@ -6,7 +6,7 @@ from math import ceil, isfinite
 from statistics import fmean, pstdev
 
 from labs.costs.parameter import CostError
-from labs.results import collect
+from labs.results import metrics, tables
 from labs.results.run import Run
 
 CLASSES = {"digits": 10, "cifar10": 10}  # of a data set; others: 1000
@@ -44,11 +44,11 @@ class Observation:
 def observations_of(paths: Iterable, **known) -> tuple[list[Observation], list[str]]:
     """(Observations, notes on what was left out) of records (.json), logs, and folders of them.
 
-    paths: as of labs.results.collect.rows; known: what they do not say, as image_size. Raises MetricsError for what is
+    paths: as of labs.results.load; known: what they do not say, as image_size. Raises MetricsError for what is
     not there or of no known type, CostError where nothing can be read.
     """
     found, problems = [], []
-    for runs, problem in collect.read(paths):
+    for runs, problem in tables.read(paths):
         if problem:
             problems.append(problem)
             continue
@@ -78,7 +78,7 @@ def observe(run: Run, **known) -> Observation:
             f"{run.source}, run {run.index}: the {unknown} is not known, so its steps say nothing. Give "
             "the run record (.json) beside the log, or leave this file out."
         )
-    times, resolution = run.steady_times()
+    times, resolution = metrics.sample(run)
     seconds = tuple(time / steps for time in times)
     if not seconds or not all(isfinite(value) and value > 0 for value in seconds):
         raise CostError(

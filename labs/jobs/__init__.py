@@ -11,6 +11,7 @@ guard       between a job of this machine and us: when it ends, nothing of it st
 srun        what srun does, on this machine
 bar         the progress bar
 standing    asks the ranks of a job for their stacks (labs.stacks answers in each of them)
+standstill  what they say, in words: where each rank is, who waits for whom
 startup/    what Python runs first in each process of a job
 """
 

@@ -11,7 +11,7 @@ import sys
 from labs import printed
 from labs.errors import LabsError
 from labs.results import metrics
-from labs.results.run import load_record
+from labs.results import run as records
 
 
 def _in_notebook():
@@ -23,7 +23,7 @@ def _in_notebook():
 def _rate(record, several):
     """Images per second as a run record says, with its workers where there are several; "" if it does not."""
     try:
-        run = load_record(record)
+        run = records.load(record)
         rate = metrics.throughput(run).value
     except LabsError:
         return ""

@@ -133,7 +133,7 @@ class Job:
         also where its ranks are, and who waits for whom (`labs why`)."""
         state, name = self.state, self._label()
         if state in GOING:
-            from labs.results import standstill
+            from labs.jobs import standstill
 
             seen = standing.ranks(self.stem) if standing.files(self.stem) else None
             return f"{name} is {state}." + (f"\n{standstill.screen(self.name, seen)}" if seen else "")
@@ -142,26 +142,20 @@ class Job:
             return f"{name} finished. Its files: {', '.join([str(self.out), *names])}."
         if not self.out.exists() and not self.err.exists():
             return f"{name} {self._ending()}. It left no file in {self.out.parent}."
-        where, reason = self._failure()
+        from labs.results import failures
+
+        reason = failures.in_files(self.err, self.out)  # mpiexec prints its reason to .out
         printed = f"What it printed so far is in {self.out}."
         if state == "stopped" and (not reason or reason["kind"] in ("cancelled", "killed", "job error")):
             return f"{name} was stopped. {printed}"
         if not reason:
             return f"{name} {self._ending()}. {self._advice()}"
         line = printable(reason["line"].strip()[:1000])
+        where = self.out.with_name(reason["file"])
         said = f'{reason["kind"]} ({where}, line {reason["line_number"]}: "{line}"). {reason["advice"]}'
         if state == "stopped":
             return f"{name} was stopped, after this: {said} {printed}"
         return f"{name} {self._ending()}: {said}"
-
-    def _failure(self):
-        """(file, failure) that the job's files name, or (None, None); mpiexec prints its reason to .out."""
-        from labs.results import failures
-
-        for path in (self.err, self.out):
-            if path.is_file() and (reason := failures.failure(path)):
-                return path, reason
-        return None, None
 
     def _advice(self):
         return f"Read the end of {self.err}."
@@ -171,7 +165,7 @@ class Job:
 
         state: how the job ended, where another process than the one that started it knows this.
         """
-        from labs.results import record as records
+        from labs.results import run as records
 
         state = state or self.state
         if state in GOING:
@@ -181,7 +175,7 @@ class Job:
                 path.unlink(missing_ok=True)
         for path in self.records:
             with contextlib.suppress(LabsError):
-                record = records.load(path)
-                if record.state == "running" or (record.state == "failed" and state == "stopped"):
-                    record.state = "stopped" if state == "stopped" else "failed"
-                    records.save(path, record)
+                run = records.load(path)
+                if run.state == "running" or (run.state == "failed" and state == "stopped"):
+                    run.state = "stopped" if state == "stopped" else "failed"
+                    records.save(path, run)

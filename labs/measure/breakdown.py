@@ -117,7 +117,7 @@ def measure(
 def means(found: dict[str, Any], local_batch: int | None = None) -> dict[str, list[float]]:
     """{kind: mean seconds of a step in each round, as a list} at a local batch (default: the one with all KINDS).
 
-    Rounds in which other programs ran are left out as in a study (labs.results.metrics.counted).
+    Rounds in which other programs ran are left out as in a study (labs.results.metrics.quiet).
     """
     kinds = found["seconds"].get(str(local_batch or found["local_batch"]))
     if not kinds:
@@ -127,9 +127,9 @@ def means(found: dict[str, Any], local_batch: int | None = None) -> dict[str, li
 
 
 def _counted(found):
-    """(the rounds that count, a note or None), see labs.results.metrics.counted."""
+    """(the rounds that count, a note or None), see labs.results.metrics.quiet."""
     rounds = len(next(iter(found["seconds"][str(found["local_batch"])].values())))
-    return metrics.counted(dict(enumerate(found.get("others") or [None] * rounds)), "a step")
+    return metrics.quiet(dict(enumerate(found.get("others") or [None] * rounds)), "a step")
 
 
 def too_noisy(parts: dict[str, tuple]) -> list[str]:

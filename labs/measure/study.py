@@ -12,9 +12,10 @@ from labs import models as networks
 from labs.errors import LabsError, UseError
 from labs.jobs import launch
 from labs.presets import Preset
-from labs.results import intervals, log, metrics, record, verdict
-from labs.results.record import Configuration
-from labs.results.run import load_record
+from labs.results import failures, intervals, metrics, verdict
+from labs.results import run as records
+from labs.results.record import Configuration, RecordError
+from labs.results.run import Run
 
 LARGEST = 10**9  # of any size; more is a mistake in typing
 
@@ -34,8 +35,8 @@ def configuration(plan: Preset, model: str, workers: int, strategy: str, seed: i
     return Configuration(**asked, **same, seed=seed, epochs_per_repeat=plan.epochs)
 
 
-def reusable(path: str | Path, wanted: Configuration) -> record.Record | None:
-    """The record in `path` if it is a finished one of the configuration `wanted`, made with these versions, or None."""
+def reusable(path: str | Path, wanted: Configuration) -> Run | None:
+    """The run on record in `path` if it is finished, of the configuration `wanted`, and of these versions, or None."""
     found = _finished(path)
     fits = found and found.configuration.fulfils(wanted) and found.versions == devices.versions(wanted.strategy)
     return found if fits else None
@@ -109,11 +110,11 @@ def run(
     paths, checked = [], False
     for number, (name, pair) in enumerate(together, 1):
         wanted = {run_name: configuration(plan, name, count, strategy, seed) for run_name, count in pair.items()}
-        records = [Path(out) / f"{run_name}.json" for run_name in pair]
-        paths += records
+        beside = [Path(out) / f"{run_name}.json" for run_name in pair]
+        paths += beside
         shared = "srun" not in (launcher or "") and any(devices.oversubscribed(count) for count in pair.values())
         title = f"[{number}/{len(together)}] {' and '.join(pair)}"
-        if not fresh and _on_record(records, wanted.values()):
+        if not fresh and _on_record(beside, wanted.values()):
             report(f"{title}: on record, reused (--fresh measures again)")
             continue
         if not checked:
@@ -192,14 +193,14 @@ def _give_way(started):
 
 
 def _finished(path):
-    """The record in a file, if it is one of a finished training, else None."""
-    with contextlib.suppress(record.RecordError):
-        return found if (found := record.load(path)).state == "finished" else None
+    """The run on record in a file, if it is finished, else None."""
+    with contextlib.suppress(RecordError):
+        return found if (found := records.load(path)).state == "finished" else None
 
 
 def _no_room(job):
     """Whether a job failed for lack of memory."""
-    found = log.problem_in(job.err)
+    found = failures.in_files(job.err)
     return found is not None and found["kind"] == "out of memory"
 
 
@@ -219,7 +220,7 @@ def _anew(trainings, rounds, show):
             job = jobs.start(*asked, name=f"{name}_round{number}", **options).wait(show=show)
             if job.state != "finished":
                 raise RunError(f"The study stops here. {job.explain()}")
-            found = record.load(job.record)
+            found = records.load(job.record)
             whole = made.setdefault(name, found.model_copy(update={"epochs": found.epochs[:1]}))
             whole.epochs.append(found.epochs[1].model_copy(update={"epoch": number, "round": number, "order": place}))
             whole.finished = found.finished
@@ -230,7 +231,7 @@ def _anew(trainings, rounds, show):
         for ending in (".out", ".err"):
             texts = [(folder / f"{name}_round{number}{ending}").read_text() for number in range(1, rounds + 1)]
             files.write(folder / f"{name}{ending}", "".join(texts))
-        record.save(folder / f"{name}.json", whole)
+        records.save(folder / f"{name}.json", whole)
         for number in range(1, rounds + 1):  # it is all in there; apart, they would look like runs of their own
             for ending in (".out", ".err", ".json"):
                 (folder / f"{name}_round{number}{ending}").unlink()
@@ -245,31 +246,30 @@ def _on_record(paths, wanted):
 def itself(paths: Sequence[Path]) -> tuple[intervals.Estimate, float | None]:
     """(the ratio of two runs of one configuration that took turns, as an Estimate; the floor: the largest relative
     difference in its interval, below which no difference of this study is believed, or None)."""
-    one, other = map(load_record, paths)
-    rounds, _ = metrics.calm(one, other)
+    one, other = map(records.load, paths)
+    rounds, _ = metrics.quiet_rounds(one, other)
     ratio = intervals.paired([one.rounds[n] for n in rounds], [other.rounds[n] for n in rounds])
     return ratio, ratio.interval and max(ratio.interval[1], 1 / ratio.interval[0]) - 1
 
 
-def believed(rows: list[metrics.Row], found: tuple[intervals.Estimate, float | None]) -> list[str]:
-    """Lines on what `itself` found, and on the speedups and efficiencies among `rows` that differ from 1 by less."""
+def believed(runs: Sequence[Run], found: tuple[intervals.Estimate, float | None]) -> list[str]:
+    """Lines on what `itself` found, and on the speedups and efficiencies of `runs` that differ from 1 by less."""
     ratio, floor = found
     said = f"One configuration against itself (A/A): {ratio.value:.3f}"
     if not floor or not ratio.interval:
         return [f"{said}, of 1 round and so without an interval: train 3 epochs or more."]
     lines = ["{} [{:.3f}, {:.3f}]. Believe no difference below {:.1%}.".format(said, *ratio.interval, floor)]
-    for row in rows:
-        for key in ("speedup", "efficiency"):
-            if row["workers"] != 1 and row[key] and abs(math.log(row[key])) <= math.log1p(floor):
-                lines.append(f"{row['source']}: its {key} of {row[key]:.3f} differs from 1 by no more than that.")
+    for run in runs:
+        for name, value in (("speedup", run.speedup.value), ("efficiency", run.efficiency.value)):
+            if run.workers != 1 and value and abs(math.log(value)) <= math.log1p(floor):
+                lines.append(f"{run.source}: its {name} of {value:.3f} differs from 1 by no more than that.")
     return lines
 
 
-def verdicts(paths: Sequence[Path], floor: float = 0.0) -> list[dict]:
+def verdicts(runs: Sequence[Run], floor: float = 0.0) -> list[dict]:
     """For each network after the first and each number of workers above 1, the verdict on its efficiency against the
     first network's: {"workers": p, "verdict": labs.results.verdict.Verdict}. Empty for one network or one number of
     workers. floor: see labs.results.verdict.compare."""
-    runs = [load_record(path) for path in paths]
     names, counts = dict.fromkeys(run.model for run in runs), sorted({run.workers for run in runs})
     if len(names) < 2 or counts[0] != 1:
         return []
@@ -280,15 +280,15 @@ def verdicts(paths: Sequence[Path], floor: float = 0.0) -> list[dict]:
     ]
 
 
-def draw(rows: list[metrics.Row], out: str | Path) -> list[Path]:
+def draw(runs: Sequence[Run], out: str | Path) -> list[Path]:
     """Write epoch_time.png, throughput.png, speedup.png and learning.png into `out`, each with its text
     alternative beside it (.txt); return the paths of the pictures. Raises RunError: they cannot be written."""
     from labs.show import plots
     from labs.show.figure import png
 
-    figures = {name: plots.scaling(rows, (name,)) for name in ("epoch time", "throughput", "speedup")}
+    figures = {name: plots.scaling(runs, (name,)) for name in ("epoch time", "throughput", "speedup")}
     pictures = []
-    for name, figure in (figures | {"learning": plots.learning(rows)}).items():
+    for name, figure in (figures | {"learning": plots.learning(runs)}).items():
         picture = Path(out) / f"{name.replace(' ', '_')}.png"
         try:
             picture.write_bytes(png(figure))

@@ -14,10 +14,9 @@ from labs.course import CourseError, find_course, fresh_files
 from labs.course.release import ReleaseStamp, digest, stamp_of
 from labs.errors import LabsError
 from labs.report.private import Private
-from labs.results import collect
-from labs.results import record as records
-from labs.results.record import Record
-from labs.results.run import Run, of_file
+from labs.results import metrics
+from labs.results import run as records
+from labs.results.run import Run
 from labs.slurm import sites
 
 MOST_BYTES = 2**20  # of a log that are looked at, half of them at its end
@@ -25,11 +24,10 @@ MOST_BYTES = 2**20  # of a log that are looked at, half of them at its end
 
 @dataclass
 class Held:
-    """A run on record: its file, the file's bytes, the record, and the run that it describes."""
+    """A run on record: its file, the file's bytes, and the run that it describes."""
 
     path: Path
     content: bytes
-    record: Record
     run: Run
 
     @property
@@ -55,7 +53,7 @@ class Course:
     fresh: dict = field(default_factory=dict)
     stamp: ReleaseStamp | None = None
     given: frozenset | None = None
-    _rows: dict = field(default_factory=dict, repr=False)  # of `rows`, by the names of the runs
+    _together: dict = field(default_factory=dict, repr=False)  # of `measured_together`, by the names of the runs
 
     def __post_init__(self):
         self._digest = cache(self._digest)  # of thousands of runs, most were made with one script
@@ -112,9 +110,9 @@ class Course:
         found = {}
         for path in sorted(self.runs.glob("*.json")):
             with suppress(LabsError, OSError):
-                record = records.load(path)
-                if record.name == path.stem or not files.later(path.stem):
-                    found[path.stem] = Held(path, files.read(path), record, of_file(record, path))
+                run = records.load(path)
+                if run.name == path.stem or not files.later(path.stem):
+                    found[path.stem] = Held(path, files.read(path), run)
         return found
 
     @cached_property
@@ -127,12 +125,12 @@ class Course:
                     found[path.name] = data
         return found
 
-    def rows(self, names):
-        """The rows of labs.results.collect of these runs together; once for the same ones, which several tasks show."""
+    def measured_together(self, names):
+        """These runs with their measures (labs.results.metrics); once for the same ones, which several tasks show."""
         key = tuple(names)
-        if key not in self._rows:
-            self._rows[key] = collect.rows([self.held[name].path for name in names]) if names else []
-        return self._rows[key]
+        if key not in self._together:
+            self._together[key] = metrics.measure(self.held[name].run for name in names)
+        return self._together[key]
 
     def matching(self, patterns, names):
         """Those of `names` that one of the regular expressions matches as a whole, in the order of the expressions."""
@@ -172,11 +170,11 @@ class Course:
             return path.relative_to(self.root).as_posix()
         return f"runs/{path.name}"
 
-    def script_of(self, record):
+    def script_of(self, run):
         """(name of the script that a run was made with, SHA-256 of what stands there now), None where not known."""
-        if not record.command or record.command[0] == "-m":
-            return (record.command[1] if record.command[1:] else None), None
-        name = Path(record.command[0]).name
+        if not run.command or run.command[0] == "-m":
+            return (run.command[1] if run.command[1:] else None), None
+        name = Path(run.command[0]).name
         return name, self._digest(name)
 
 

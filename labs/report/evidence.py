@@ -13,11 +13,14 @@ from labs.printed import grouped, several
 from labs.report import content
 from labs.report.course import excerpt
 from labs.report.form import Cell, Figure, Lines, ReportScript, ReportTable
-from labs.results import collect, failures, metrics, steps, verdict
-from labs.results import line as lines_of
+from labs.results import failures, log, metrics, steps, verdict
+from labs.results import tables as of_runs
+from labs.results.text import split_rank
 from labs.show import plots
 
 MOST_LINES, LONGEST = 60, 400  # of a log that is shown, and characters of each of its lines
+_BEGUN = re.compile(r"Epoch \d+/\d+")
+_TOLD = re.compile(rf"{_BEGUN.pattern}$|Epoch \d+: early stopping|Repeat \d+ of \d+\b")
 _COLUMNS = files.beside(__file__)
 
 
@@ -35,54 +38,60 @@ def digits(value):
 
 def tables(course, item, names):
     """The tables of a task: its runs in numbers, then searches, breakdowns, and the comparison of two networks."""
-    made, held = [], [course.held[name] for name in names]
-    if rows := course.rows(names):
-        made += [_runs(rows, "Speed, without the first epoch of each training", _COLUMNS["speed"], True)]
-        made += [_runs(rows, "What was learnt", _COLUMNS["learning"], False)]
+    made = []
+    if runs := course.measured_together(names):
+        made += [_runs(runs, "Speed, without the first epoch of each training", _COLUMNS["speed"], True)]
+        made += [_runs(runs, "What was learnt", _COLUMNS["learning"], False)]
     for name, data in course.measured.items():
         if course.matching(item.evidence.runs, [name.split(".")[0]]):
             with suppress(LabsError, KeyError, TypeError, ValueError, AttributeError):
                 made.append(_search(data) if name.endswith(".maxbatch.json") else _parts(name, data))
     if item.evidence.networks:
-        made += _verdicts([each.run for each in held], *item.evidence.networks)
+        made += _verdicts(runs, *item.evidence.networks)
     return made
 
 
-def _runs(rows, caption, columns, with_notes):
-    """Rows of labs.results as a table: the run, its workers, and the columns of which any row has a value."""
-    columns = {head: of for head, of in columns.items() if any(row[of["key"]] is not None for row in rows)}
+def _runs(runs, caption, columns, with_notes):
+    """Runs as a table: the name, the workers, and the columns of which any run has a value."""
+    columns = {head: of for head, of in columns.items() if any(_value(run, of["name"])[0] is not None for run in runs)}
     kinds, notes, body = [], [], []
     if with_notes:
         kinds = ["kind"]
-        notes = [f"In brackets: {collect.BRACKETS}.", *dict.fromkeys(note for row in rows for note in row["notes"])]
-    for row in rows:
-        made = [Cell(text=row["source"].removesuffix(".json")), Cell(text=_workers(row), value=row["workers"])]
-        made += [Cell(text=_kind(row)) for _ in kinds]
-        for key, form in (of.values() for of in columns.values()):
-            span = collect.span(row, key, form.format)
-            made.append(cell(row[key], form, row.get(f"{key}_interval"), span))
+        notes = [f"In brackets: {of_runs.BRACKETS}.", *dict.fromkeys(note for run in runs for note in run.notes)]
+    for run in runs:
+        made = [Cell(text=run.source.removesuffix(".json")), Cell(text=_workers(run), value=run.workers)]
+        made += [Cell(text=_kind(run)) for _ in kinds]
+        for name, form in (of.values() for of in columns.values()):
+            value, interval = _value(run, name)
+            made.append(cell(value, form, interval, of_runs.span(run, name, form.format)))
         body.append(made)
     return ReportTable(caption=caption, columns=["run", "workers", *kinds, *columns], rows=body, notes=notes)
 
 
-def _workers(row):
-    return f"{row['workers']}{' (oversubscribed)' if row['oversubscribed'] else ''}"
+def _value(run, name):
+    """(value, interval or None) of what a run says of itself, or of a measure."""
+    found = getattr(run, name)
+    return getattr(found, "value", found), getattr(found, "interval", None)
 
 
-def _kind(row):
-    return f"{row['kind']}, {several(row['rounds'], 'round') if row['rounds'] else several(row['repeats'], 'repeat')}"
+def _workers(run):
+    return f"{run.workers}{' (oversubscribed)' if run.oversubscribed else ''}"
+
+
+def _kind(run):
+    return f"{run.kind}, {several(of_runs.counted(run), 'round' if run.rounds else 'repeat')}"
 
 
 def in_words(course, item, task):
     """What a task's runs say of scaling: a sentence for each speedup, and for each comparison of two networks."""
-    made = []
-    for row in course.rows(task.runs):
-        if row["speedup"] and (row["workers"] or 1) > 1:
-            keys, short = ("speedup", "efficiency"), "{:.3g}".format
-            said = [f"{key} {short(row[key])}{collect.span(row, key, short)}" for key in keys]
-            of = f"{row['model']} on {_workers(row)} workers ({row['strategy']}, {_kind(row)})"
+    made, runs = [], course.measured_together(task.runs)
+    for run in runs:
+        if run.speedup.value and (run.workers or 1) > 1:
+            names, short = ("speedup", "efficiency"), "{:.3g}".format
+            said = [f"{name} {short(_value(run, name)[0])}{of_runs.span(run, name, short)}" for name in names]
+            of = f"{run.model} on {_workers(run)} workers ({run.strategy}, {_kind(run)})"
             made.append(f"{of}: {', '.join(said)}.")
-    for table in _verdicts([course.held[name].run for name in task.runs], *item.evidence.networks or ("", "")):
+    for table in _verdicts(runs, *item.evidence.networks or ("", "")):
         for strategy, workers, ratio, said in table.rows:
             of = f"{table.caption}, on {workers.text} workers ({strategy.text})"
             made.append(f"{of}: {ratio.text or 'no ratio'}, {said.text}.")
@@ -114,8 +123,8 @@ def _parts(name, data):
 
 def _verdicts(runs, first, second):
     rows = []
-    for strategy in sorted({run.configuration.strategy or "" for run in runs}):
-        same = [run for run in runs if run.configuration.strategy in (strategy, "single")]
+    for strategy in sorted({run.strategy or "" for run in runs}):
+        same = [run for run in runs if run.strategy in (strategy, "single")]
         for workers in sorted({run.workers for run in same if (run.workers or 1) > 1}):
             with suppress(LabsError):
                 found = verdict.compare(same, first, second, workers)
@@ -135,17 +144,16 @@ def figures(course, item, names):
         for number, (caption, figure) in enumerate(pictured, 1):
             yield Figure(name=f"{item.id}-{number}", caption=caption, alt=figure.alt, runs=[]), figure
         return
-    held = [course.held[name] for name in names if course.held[name].run.steady]
-    drawn = _drawn(item.evidence.figures, held, course.rows([each.name for each in held])) if held else ()
-    for number, (caption, figure) in enumerate(drawn, 1):
-        runs = [row["source"] if isinstance(row, dict) else row.source for row in figure.runs]
+    steady = course.measured_together([name for name in names if course.held[name].run.steady])
+    for number, (caption, figure) in enumerate(_drawn(item.evidence.figures, steady), 1):
+        runs = [run.source for run in figure.runs]
         of = f"{caption} ({', '.join(run.removesuffix('.json') for run in runs)})"
         yield Figure(name=f"{item.id}-{number}", caption=of, alt=figure.alt, runs=runs), figure
 
 
-def _drawn(kinds, held, rows):
+def _drawn(kinds, runs):
     """(caption, figure) of each kind that the runs allow."""
-    pairs = _pairs([each.run for each in held])
+    pairs = _pairs(runs)
     for kind in kinds:
         for one, run in pairs if kind in ("rounds", "steps") else ():
             with suppress(LabsError):  # as of two machines
@@ -153,10 +161,10 @@ def _drawn(kinds, held, rows):
                     yield "Epochs and speedup by round", plots.rounds(run, one)
                 else:
                     yield "Every step", plots.steps(one, run)
-        for group in _comparable(rows):
+        for group in _comparable(runs):
             if kind == "scaling" and len(group) > 1:
                 yield "Epoch time, images per second and speedup", plots.scaling(group)
-            if kind == "learning" and any(row["loss"] for row in group):
+            if kind == "learning" and any(run.loss for run in group):
                 yield "Loss and accuracy by epoch", plots.learning(group)
 
 
@@ -166,13 +174,13 @@ def _pairs(runs):
     return [(one, run) for run in runs if run.workers != 1 for one in ones if metrics.in_turns(run, one)]
 
 
-def _comparable(rows):
-    """Rows in groups that may stand in one figure: of one strategy, kind and hardware, each run once."""
+def _comparable(runs):
+    """Runs in groups that may stand in one figure: of one strategy, kind and hardware, each run once."""
 
-    def of(row):
-        return str((row["strategy"], row["kind"], row["hardware"], not row["study"]))
+    def of(run):
+        return run.strategy, run.kind, run.hardware, not run.study
 
-    return [*grouped((of(row), row) for row in rows if row["workers"]).values()]
+    return [*grouped((of(run), run) for run in runs if run.workers).values()]
 
 
 def outcome(course, prediction):
@@ -207,8 +215,7 @@ def _quantity(course, what, name):
         return steps.quantile(*steps.distribution(course.held[name].run)), None
     study = course.held[name].run.study
     together = [other for other, held in course.held.items() if other == name or (study and held.run.study == study)]
-    row = next(row for row in course.rows(together) if row["source"] == f"{name}.json")
-    return row[what], row.get(f"{what}_interval")
+    return _value(course.measured_together(together)[together.index(name)], what)
 
 
 def scripts(course, item):
@@ -242,11 +249,11 @@ def logs(course, names, seen):
 
 def _log(course, path):
     text, _ = excerpt(path)
-    ranked = map(failures.split_rank, content.shown(text).split("\n"))
+    ranked = map(split_rank, content.shown(text).split("\n"))
     whole = [line.rstrip() for rank, line in ranked if rank in (None, 0)] if path.suffix == ".out" else []
-    said = list(map(lines_of.read, whole))
-    begin = next((n for n, each in enumerate(said) if each and each[0] == "epoch"), len(whole))
-    chosen = [line for n, line in enumerate(whole) if n < min(begin, 12) or (n >= begin and said[n])]
+    begin = next((n for n, line in enumerate(whole) if _BEGUN.fullmatch(line)), len(whole))
+    told = [line for line in whole[begin:] if _TOLD.match(line) or log.result(line) or log.header(line)]
+    chosen = whole[: min(begin, 12)] + told
     chosen, left = _cut([line for line in chosen if line], MOST_LINES)
     if problem := failures.failure(path):
         chosen.append(f"line {problem['line_number']}: {problem['line']}  <- {problem['kind']}")

@@ -135,12 +135,10 @@ def _said(answer):
 
 
 def _run(course, held):
-    record, has = held.record, held.record.configuration
-    fields, cores = ReportRun.model_fields.keys(), record.machine.get("cores")
-    values = {key: getattr(of, key) for of in (has, record) for key in fields & type(of).model_fields.keys()}
-    values |= {"name": held.name, "sha256": digest(held.content), "hardware": record.hardware}
-    values |= {"epochs": len(record.epochs), "script": course.script_of(record)[0]}
-    values |= {"cores": cores if isinstance(cores, int) else None}
+    run, cores = held.run, held.run.machine.get("cores")
+    values = {name: getattr(run, name) for name in ReportRun.model_fields if hasattr(run, name)}
+    values |= {"name": held.name, "sha256": digest(held.content), "epochs": len(run.epochs)}
+    values |= {"script": course.script_of(run)[0], "cores": cores if isinstance(cores, int) else None}
     return ReportRun(**values)
 
 

@@ -27,7 +27,7 @@ def findings(course, tasks):
             "counted twice": _twice(held),
             "oversubscribed": _oversubscribed(held),
             "different machines": _machines(held),
-            "no repeats": _no_repeats(course.rows([each.name for each in held])),
+            "no repeats": _no_repeats(course.measured_together([each.name for each in held])),
         }
         found += [ReportFinding(kind=kind, task=task.id, text=text) for kind, texts in looks.items() for text in texts]
     return found + list(_outputs(course, tasks))
@@ -35,8 +35,8 @@ def findings(course, tasks):
 
 def _scripts(course, held):
     """Scripts that are not any more what the runs were made with."""
-    made = [(course.script_of(each.record), each) for each in held]
-    changed = grouped((n, e.name) for (n, now), e in made if now and e.record.script_sha256 not in (None, "", now))
+    made = [(course.script_of(each.run), each) for each in held]
+    changed = grouped((n, e.name) for (n, now), e in made if now and e.run.script_sha256 not in (None, "", now))
     for name, runs in changed.items():
         yield f"{name} has changed since {few(runs, 4)} ran: these runs do not show what it does now. Run it again."
 
@@ -73,7 +73,7 @@ def _older(held, when):
     later = []
     for each in held:
         with suppress(ValueError, TypeError):
-            if when and each.record.finished and _time(each.record.finished) > when:
+            if when and each.run.finished and _time(each.run.finished) > when:
                 later.append(each.name)
     if later:
         said = "ended, so it cannot be about what they measured. Compare it with the tables here, and write it anew."
@@ -81,20 +81,20 @@ def _older(held, when):
 
 
 def _not_measured(held):
-    for kind, names in sorted(grouped((each.record.kind, each.name) for each in held).items()):
+    for kind, names in sorted(grouped((each.run.kind, each.name) for each in held).items()):
         if kind != "measured":
             yield f"{few(names, 4)}: {kind}, where runs of your own are asked for."
 
 
 def _twice(held):
     """Runs that are one run, or one training measured again, and stand as two or more."""
-    times = grouped((tuple(epoch.seconds for epoch in each.record.epochs), each) for each in held if each.record.epochs)
+    times = grouped((tuple(epoch.seconds for epoch in each.run.epochs), each) for each in held if each.run.epochs)
     by_inputs = {}
     for same in times.values():
         if others := len(same) - 1:
             copies = "one of them is a copy" if others == 1 else "all but one are copies"
             yield f"{_and(same)} hold the same times to the last digit: {copies}."
-        by_inputs.setdefault(_inputs(same[0]), {}).setdefault(metrics.origin(same[0].run), same[0])
+        by_inputs.setdefault(_inputs(same[0].run), {}).setdefault(metrics.origin(same[0].run), same[0])
     for measured in by_inputs.values():
         if (count := len(measured)) > 1:
             counted = "two times: that is one result, not two" if count == 2 else f"{count} times: that is one result"
@@ -107,19 +107,19 @@ def _and(held):
     return " and ".join(names) if len(names) == 2 else few(names, 4)
 
 
-def _inputs(held):
+def _inputs(run):
     """What two measurements of one training have in common."""
-    script = held.record.script_sha256 or (held.record.command or [""])[0]
-    return repr(held.record.configuration), held.record.hardware, held.record.kind, script
+    script = run.script_sha256 or (run.command or [""])[0]
+    return repr(run.configuration), run.hardware, run.kind, script
 
 
 def _oversubscribed(held):
-    if names := [each.name for each in held if each.record.oversubscribed]:
+    if names := [each.name for each in held if each.run.oversubscribed]:
         yield f"{few(names, 4)}: more workers than cores or GPUs, which says nothing about speed."
 
 
 def _machines(held):
-    by_machine = grouped(((each.record.hardware, each.record.machine.get("cores")), each.name) for each in held)
+    by_machine = grouped(((each.run.hardware, each.run.machine.get("cores")), each.name) for each in held)
     said = []
     for (hardware, cores), names in by_machine.items():
         machine = (hardware or "an unknown machine") + (f" with {cores} cores" if cores else "")
@@ -128,12 +128,12 @@ def _machines(held):
         yield f"Runs of different machines stand together: {'; '.join(said)}. Compare within each machine only."
 
 
-def _no_repeats(rows):
-    for row in rows:
-        if row["speedup"] is not None and (row["workers"] or 1) > 1 and not row["speedup_interval"]:
-            name = row["source"].removesuffix(".json")
+def _no_repeats(runs):
+    for run in runs:
+        if run.speedup.value is not None and (run.workers or 1) > 1 and not run.speedup.interval:
+            name = run.source.removesuffix(".json")
             said = "from one measurement, so without an interval. Measure it again, 3 times or more, or in turns."
-            yield f"{name}: a speedup of {row['speedup']:.3g} {said}"
+            yield f"{name}: a speedup of {run.speedup.value:.3g} {said}"
 
 
 def _outputs(course, tasks):
@@ -144,7 +144,7 @@ def _outputs(course, tasks):
     for notebook, file, said in shown:
         name, kind = file.removesuffix(".json"), said.get("kind") if isinstance(said, dict) else None
         if kind == "measured" and file.endswith(".json"):
-            now = course.held[name].record.started if name in course.held else None
+            now = course.held[name].run.started if name in course.held else None
             if said.get("started") != now:
                 older.append((notebook, name))
         elif kind:

@@ -1,16 +1,21 @@
 """What runs say: records and logs read, failures named, numbers with intervals.
 
-record      the run record: its form, read, checked and written
-run         one configuration and its repeats, from a record or a log
-text        the lines of a log, also of a large one
+load, table, compare    files to runs, runs to a table, two networks to a verdict: what notebooks ask for
+
+run         a run: its record's form, reading and writing
+record      how a training was run; the errors of reading a record
 log         read what Keras' fit printed
-line        what one line of a log says
+text        the lines of a log, also of a large one
 failures    the line that proves a failure, and what to do
-collect     files and folders to rows: what `labs results` prints
+tables      files to runs, and what `labs results` prints
 metrics     epoch time, images/second, speedup, efficiency
 steps       single steps in time, their distribution, and what waiting alone would make of it
 intervals   95 % intervals of means and ratios
 verdict     is a difference real?
 watched     what a sampler wrote while a run went on
-standstill  where the ranks of a running job are, and who waits for whom, in words
 """
+
+from labs.results.tables import load, table
+from labs.results.verdict import compare
+
+__all__ = ["compare", "load", "table"]

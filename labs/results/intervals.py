@@ -14,6 +14,7 @@ from statistics import correlation, fmean, linear_regression, variance
 
 ONE_RUN = "1 run: no interval; repeat it 3 times or more, or measure in turns"
 CHANGING = "the ratio still changes from round to round, as in a warm-up: this is not a 95 % interval; train longer"
+TOO_SHORT = "times shorter than their rounding: no interval"
 LEVEL = 0.025  # false alarms: share of the studies without a change
 NOTHING = 0.001  # a smaller slope of the log ratio is taken for none
 
@@ -43,6 +44,9 @@ class Estimate:
         """The same estimate in another unit: value and interval times `factor` (> 0)."""
         interval = self.interval and (self.interval[0] * factor, self.interval[1] * factor)
         return replace(self, value=None if self.value is None else self.value * factor, interval=interval)
+
+
+UNKNOWN = Estimate(None)
 
 
 def t_quantile(degrees: float, share: float = 0.975) -> float:
@@ -98,30 +102,42 @@ def changing(ratios: Sequence[float]) -> bool:
     return square * (len(logs) - 2) > (1 - square) * t_quantile(len(logs) - 2, 1 - LEVEL / 2) ** 2
 
 
-def paired(above: Sequence[float], below: Sequence[float]) -> Estimate:
+def paired(above: Sequence[float], below: Sequence[float], resolutions: tuple[float, float] = (0.0, 0.0)) -> Estimate:
     """The ratio of two samples of values > 0 that belong together in pairs, as two epochs of one round do.
 
     The geometric mean of the pairs' ratios, with Student's t on their logarithms: what changes from pair to pair, but
-    not within one, is not in the interval. One pair gives no interval. CHANGING is noted where it holds.
+    not within one, is not in the interval. resolutions: steps to which above and below are rounded. One pair gives no
+    interval. CHANGING is noted where it holds.
     """
     ratios = [a / b for a, b in zip(above, below, strict=True)]
     logs = [math.log(ratio) for ratio in ratios]
-    centre = fmean(logs)
+    centre, notes = fmean(logs), (CHANGING,) if changing(ratios) else ()
+    half_above, half_below = (
+        step / 2 / fmean(values) for step, values in zip(resolutions, (above, below), strict=True)
+    )
+    if half_below >= 1:
+        return Estimate(math.exp(centre), None, (TOO_SHORT,))
+    half = (1 + half_above) / (1 - half_below) - 1
     if len(logs) < 2:
         return Estimate(math.exp(centre), None, ("1 round: no interval; measure 3 or more",))
-    error = math.sqrt(variance(logs) / len(logs))
-    reach = t_quantile(len(logs) - 1) * error
-    interval = math.exp(centre - reach), math.exp(centre + reach)
-    return Estimate(math.exp(centre), interval, (CHANGING,) if changing(ratios) else (), error, len(logs) - 1)
+    parts = [(variance(logs) / len(logs), len(logs) - 1)]
+    return _estimate(math.exp(centre), centre, parts, (max(0.0, 1 - half), 1 + half), notes)
+
+
+def ratio(above: Estimate, below: Estimate) -> Estimate:
+    """The ratio of two independent Estimates of `paired` or `product`, each around its geometric mean."""
+    low, high = above.rounding[0] / below.rounding[1], above.rounding[1] / (below.rounding[0] or math.nan)
+    rounding, value = (low, math.inf if math.isnan(high) else high), above.value / below.value
+    if above.error is None or below.error is None:
+        return Estimate(value, None, (ONE_RUN,), rounding=rounding)
+    return _estimate(value, math.log(value), [(each.error**2, each.degrees) for each in (above, below)], rounding)
 
 
 def product(above, below, resolutions=None) -> Estimate:
     """The product of the means of the samples `above`, divided by that of the samples `below`; all values > 0.
 
-    On logarithms this is a sum of means: Welch's t with the degrees of freedom of Satterthwaite (F. Satterthwaite,
-    Biometrics Bulletin 2, 1946; B. Welch, Biometrika 34, 1947). The worst case of rounding, half a step of each sample
-    (`resolutions`, in the order of above and below) in one direction, is added to both ends. Where a sample is one
-    value there is no interval.
+    On logarithms this is a sum of means, see `_estimate`. The worst case of rounding is half a step of each sample
+    (`resolutions`, in the order of above and below) in one direction. Where a sample is one value there is no interval.
     """
     samples = [*above, *below]
     signs = [1] * len(above) + [-1] * len(below)
@@ -129,18 +145,26 @@ def product(above, below, resolutions=None) -> Estimate:
     value = math.prod(mean**sign for mean, sign in zip(means, signs, strict=True))
     halves = [step / 2 / mean for step, mean in zip(resolutions or [0.0] * len(samples), means, strict=True)]
     if max(halves[len(above) :], default=0.0) >= 1:
-        return Estimate(value, None, ("times shorter than their rounding: no interval",))
-    rounding = [
+        return Estimate(value, None, (TOO_SHORT,))
+    low, high = (
         math.prod(max(0.0, 1 + side * sign * half) ** sign for half, sign in zip(halves, signs, strict=True))
         for side in (-1, 1)
-    ]
+    )
     if min(map(len, samples)) < 2:
-        return Estimate(value, None, (ONE_RUN,), rounding=tuple(rounding))
+        return Estimate(value, None, (ONE_RUN,), rounding=(low, high))
     logs = [[math.log(x) for x in sample] for sample in samples]
     centre = sum(sign * fmean(values) for sign, values in zip(signs, logs, strict=True))
-    squares = [variance(values) / len(values) for values in logs]
-    parts = sum(square**2 / (len(values) - 1) for square, values in zip(squares, logs, strict=True))
-    error, degrees = math.sqrt(sum(squares)), sum(squares) ** 2 / parts if parts else 1.0
+    return _estimate(value, centre, [(variance(v) / len(v), len(v) - 1) for v in logs], (low, high))
+
+
+def _estimate(value, centre, parts, rounding, notes=()):
+    """The Estimate around exp(centre) of a sum of means of logarithms, with rounding on top of both ends.
+
+    parts: (square of the standard error, degrees of freedom) of each mean. Welch's t with the degrees of freedom of
+    Satterthwaite (F. Satterthwaite, Biometrics Bulletin 2, 1946; B. Welch, Biometrika 34, 1947).
+    """
+    total, spread = sum(square for square, _ in parts), sum(square**2 / degrees for square, degrees in parts)
+    error, degrees = math.sqrt(total), total**2 / spread if spread else 1.0
     reach = t_quantile(degrees) * error if error else 0.0
     low, high = math.exp(centre - reach) * rounding[0], math.exp(centre + reach) * rounding[1]
-    return Estimate(value, (min(low, value), max(high, value)), (), error, degrees, tuple(rounding))
+    return Estimate(value, (min(low, value), max(high, value)), notes, error, degrees, rounding)

@@ -1,67 +1,124 @@
-"""Runs as the metrics see them: what a run record or a log says about one configuration and its repeats."""
+"""A run: one training, with its repeats. What its record runs/<name>.json or its log says, and what its study adds.
 
-from dataclasses import dataclass, field
-from functools import cached_property
+Nobody else knows the form of the record. Rank 0 alone writes it, atomically.
+"""
+
 from pathlib import Path
-from statistics import fmean
+from typing import Annotated, Any, Literal, Self
 
-from labs.errors import UseError
+from pydantic import Field, SkipValidation, ValidationError, field_validator
+from pydantic_core import from_json
+
+from labs import devices, files, schema
 from labs.printed import several
-from labs.results import record as records
 from labs.results.failures import Failure
-from labs.results.record import Configuration, Record
+from labs.results.intervals import UNKNOWN, Estimate
+from labs.results.record import Configuration, Count, NoRecordError, Part, RecordError, UnwritableError
+
+VERSION = 2
+Seconds = Annotated[float, Field(ge=0, le=1e9)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Metric = Annotated[float, Field(allow_inf_nan=True)]  # the loss of a training that diverged
+Measured = Annotated[Estimate, SkipValidation, Field(exclude=True)]
 
 
-class MetricsError(UseError):
-    """A number was asked for that the runs do not support; the message says why and what to do."""
+class Epoch(Part):
+    """One finished epoch of one repeat (both counted from 0): seconds, images processed, and each step's seconds.
 
-
-@dataclass
-class Epoch:
-    """One finished epoch: seconds, their rounding step in seconds (0 = not rounded), images processed.
-
-    round: where trainings took turns, the number of the round that it belongs to; None for warm-up. others: the share
-    of the cores that other programs took meanwhile.
+    resolution: width of the rounding of `seconds` in a log, 0 in a record. The steps hold no validation. Where
+    trainings took turns: the round (from 1; None for warm-up), the place in its order (from 0), and the share of the
+    node's cores that other programs took meanwhile (None if not known).
     """
 
-    seconds: float
-    resolution: float = 0.0
-    images: int | None = None
-    metrics: dict = field(default_factory=dict)
-    step_seconds: list = field(default_factory=list)
-    round: int | None = None
-    others: float | None = None
+    repeat: Count = 0
+    epoch: Count = 0
+    round: Count | None = None
+    order: Count | None = None
+    others: Share | None = None
+    seconds: Seconds
+    images: Count | None = None
+    step_seconds: list[Seconds] = []
+    metrics: dict[str, Metric] = {}
+    resolution: Seconds = Field(0.0, exclude=True)
+
+    def __init__(self, seconds: float | None = None, resolution: float = 0.0, images: int | None = None, **rest: Any):
+        given = rest if seconds is None else {"seconds": seconds, **rest}
+        super().__init__(resolution=resolution, images=images, **given)
 
 
-@dataclass
-class Run:
-    """One configuration and its repeats (lists of epochs). What is not known is None, never guessed.
+class Run(Part):
+    """One configuration and its epochs, where, when and with what it was made. What is not known is None.
 
-    `steps` are steps per epoch, `samples` those that a log counts in their place; `images` the images of the data set
-    or, in the kit's own logs, of an epoch; `hardware` the name of what computed; `index` counts the runs of a file from
-    1. `study` is what runs have in common that were measured in turns; `job` SLURM's number of a job; `started` when it
-    began; `folder` where the file lies. `repeats` must not change
-    later: what follows from them is computed once.
+    observed: what the recorder saw of optimizer and network (labs.training.observed); study: what the records of
+    trainings have in common that took turns; order_seed: of the order in their rounds (labs.jobs.turns.orders; None
+    with a study: the order alternated); sharing: how they shared the machine; script_sha256: of the program's file, as
+    it was when the training began; steps: of an epoch.
+
+    Not in the record: source, the file's name; index, from 1, of the runs in a log; folder of the file; failure; notes
+    for the reader. What follows from other runs is there once labs.results.metrics.measure has seen them together
+    (`labs.results.load` has): the baseline, "weak", "strong" or "other" scaling, and the Estimates; of loss and
+    accuracy also the mean over repeats after each epoch (None: not a number).
     """
 
-    source: str
-    index: int = 1
-    kind: str = "recorded"
+    version: Literal[2] = VERSION
     name: str | None = None
-    configuration: Configuration = field(default_factory=Configuration)
-    steps: int | None = None
-    samples: int | None = None
-    images: int | None = None
-    hardware: str | None = None
+    kind: str = "measured"
+    state: Literal["running", "finished", "failed", "stopped"] = "finished"
+    configuration: Configuration = Field(default_factory=Configuration)
+    steps: Count | None = None
+    dataset_images: Count | None = None
+    observed: dict[str, Any] = {}
     oversubscribed: bool | None = None
     study: str | None = None
-    job: str | None = None
+    order_seed: Count | None = None
+    sharing: str | None = None
+    epochs: list[Epoch] = []
+    machine: dict[str, Any] = {}
+    versions: dict[str, str | None] = {}
+    command: list[str] = []
+    script_sha256: str | None = None
     started: str | None = None
-    folder: Path | None = None
-    repeats: list[list[Epoch]] = field(default_factory=list)
-    failure: Failure | None = None
-    truncated: bool = False
-    notes: list[str] = field(default_factory=list)
+    finished: str | None = None
+    job_id: str | None = None
+    weights: dict[str, Any] | None = None
+
+    source: str = Field("run", exclude=True)
+    index: int = Field(1, exclude=True)
+    folder: Path | None = Field(None, exclude=True)
+    failure: Annotated[Failure | None, SkipValidation] = Field(None, exclude=True)
+    notes: list[str] = Field([], exclude=True)
+    baseline: Annotated["Run | None", SkipValidation] = Field(None, exclude=True, repr=False)
+    scaling: str | None = Field(None, exclude=True)
+    epoch_seconds: Measured = UNKNOWN
+    step_time: Measured = UNKNOWN
+    images_per_second: Measured = UNKNOWN
+    training_images_per_second: Measured = UNKNOWN
+    speedup: Measured = UNKNOWN
+    efficiency: Measured = UNKNOWN
+    loss: list[float | None] = Field([], exclude=True)
+    final_loss: Measured = UNKNOWN
+    accuracy: list[float | None] = Field([], exclude=True)
+    final_accuracy: Measured = UNKNOWN
+
+    def __init__(self, source: str = "run", /, repeats: list[list[Epoch]] | None = None, **fields: Any):
+        """repeats: the epochs, where they stand in lists of each repeat."""
+        if repeats is not None:
+            fields["epochs"] = [
+                epoch.model_copy(update={"repeat": r, "epoch": e})
+                for r, repeat in enumerate(repeats)
+                for e, epoch in enumerate(repeat)
+            ]
+        super().__init__(**{"source": source} | fields)
+
+    @field_validator("machine")
+    @classmethod
+    def _named(cls, machine):
+        if not isinstance(machine.get("cpu"), str | None):
+            raise schema.wrong("cpu", "must be a text")
+        gpus = machine.get("gpus") or []
+        if not isinstance(gpus, list) or not all(isinstance(gpu, str) for gpu in gpus):
+            raise schema.wrong("gpus", "must be a list of texts")
+        return machine
 
     def __str__(self):
         workers = "?" if self.workers is None else self.workers
@@ -72,80 +129,117 @@ class Run:
         return self.configuration.model
 
     @property
+    def strategy(self) -> str | None:
+        return self.configuration.strategy
+
+    @property
     def workers(self) -> int | None:
         return self.configuration.workers
 
-    @cached_property
+    @property
+    def global_batch(self) -> int | None:
+        """Images of a step, over all workers."""
+        return self.configuration.global_batch
+
+    @property
+    def hardware(self) -> str | None:
+        """The name of what computed."""
+        return devices.hardware(self.machine)
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the training is not known to have come to its end."""
+        return self.state != "finished"
+
+    @property
+    def images_per_second_per_worker(self) -> float | None:
+        rate = self.images_per_second.value
+        return rate / self.workers if rate and self.workers else None
+
+    @property
+    def repeats(self) -> list[list[Epoch]]:
+        """The epochs of each repeat, in order."""
+        repeats: dict[int, list[Epoch]] = {}
+        for epoch in sorted(self.epochs, key=lambda epoch: (epoch.repeat, epoch.epoch)):
+            repeats.setdefault(epoch.repeat, []).append(epoch)
+        return list(repeats.values())
+
+    @property
     def steady(self) -> list[list[Epoch]]:
         """The repeats without their first epoch, which is warm-up; those that had no other are left out."""
         return [repeat[1:] for repeat in self.repeats if len(repeat) > 1]
 
-    @cached_property
+    @property
     def rounds(self) -> dict[int, float]:
         """Seconds of the epoch of each round, {number: seconds}, where trainings took turns; else empty."""
         return {e.round: e.seconds for repeat in self.steady for e in repeat if e.round is not None}
 
-    @cached_property
+    @property
     def others(self) -> dict[int, float]:
         """The share of the cores that other programs took in each round, {number: share}, where it is known."""
         epochs = (e for repeat in self.steady for e in repeat)
         return {e.round: e.others for e in epochs if e.round is not None and e.others is not None}
 
-    def steady_times(self) -> tuple[list[float], float]:
-        """(the sample: seconds of an epoch, one for each round or else the mean of each repeat, width of rounding)."""
-        return self._sample
-
-    @cached_property  # thousands of runs may be divided by this one
-    def _sample(self):
-        steady = self.steady
-        times = list(self.rounds.values()) or [fmean(epoch.seconds for epoch in repeat) for repeat in steady]
-        return times, fmean(epoch.resolution for repeat in steady for epoch in repeat) if steady else 0.0
-
-    def fill(self, values: dict, origin: str | None = None) -> None:
-        """Set what is not known yet, {field: value}. With `origin`, a note names the values that are not used for it.
-
-        A field of the configuration is meant, but for `images`: those of the data set.
-        """
-        for key, value in values.items():
-            holder = self.configuration if key in Configuration.model_fields and key != "images" else self
-            said = getattr(holder, key)
-            if said is None:
-                setattr(holder, key, value)
-            elif origin and value is not None and value != said:
-                self.notes.append(f"{key} is {said} in the file, {value} in {origin}: the file is used")
+    def of_rounds(self, numbers: list[int]) -> Self:
+        """This run with its warm-up and these rounds only."""
+        kept = [epoch for epoch in self.epochs if epoch.round is None or epoch.round in numbers]
+        return self.model_copy(update={"epochs": kept})
 
 
-_SAME = ("kind", "name", "steps", "hardware", "oversubscribed", "study", "started")
+_OWN = {name for name, field in Run.model_fields.items() if field.exclude}  # which no record has
 
 
-def from_record(record: Record, source: str | None = None) -> Run:
-    """The run that a record describes; `source` names it."""
-    repeats = {}
-    for epoch in sorted(record.epochs, key=lambda epoch: (epoch.repeat, epoch.epoch)):
-        entry = Epoch(epoch.seconds, 0.0, epoch.images, epoch.metrics, epoch.step_seconds, epoch.round, epoch.others)
-        repeats.setdefault(epoch.repeat, []).append(entry)
-    images = {epoch.images for epoch in record.epochs}
-    run = Run(
-        source or record.name or "run record",
-        **{key: getattr(record, key) for key in _SAME},
-        job=record.job_id,
-        configuration=record.configuration.model_copy(),
-        images=images.pop() if len(images) == 1 else None,
-        repeats=list(repeats.values()),
-        truncated=record.state != "finished",
-    )
+def load(path: str | Path) -> Run:
+    """The run that a record file (runs/<name>.json) describes.
+
+    Errors: RecordError if the file cannot be read or holds what cannot be true (NoRecordError: something else).
+    """
+    try:
+        content = files.read(path)
+        data = from_json(content)
+    except OSError as problem:
+        reason = problem.strerror or problem
+        raise RecordError(f"{path}: the run record cannot be read ({reason}). Did the run begin? Repeat it.") from None
+    except ValueError as problem:
+        if content.strip() == b"[" or (content.lstrip()[:1] == b"[" and b'"ph"' in content[:2000]):
+            raise NoRecordError(
+                f"{path}: a timeline of Horovod, no run record. Notebook 08 shows how to read it."
+            ) from None
+        raise RecordError(f"{path}: cannot be read as a run record ({problem}). Make the run again.") from None
+    return read(data, path)
+
+
+def read(data: object, where: str | Path) -> Run:
+    """The run that the parsed JSON of a record describes; `where`, its file, is named in the errors of `load`."""
+    if not isinstance(data, dict) or "epochs" not in data:
+        raise NoRecordError(f"{where}: not a run record. Give the .json that a training left in its folder of runs.")
+    if (version := data.get("version")) != VERSION:
+        raise RecordError(
+            f"{where}: run record of version {version!r:.20}, this kit reads version {VERSION}. "
+            "Update the kit, or make the run again."
+        )
+    if missing := [name for name in ("configuration", "state") if name not in data]:
+        raise RecordError(f"{where}: broken run record: {missing[0]} is missing. Make the run again.")
+    place = {"source": Path(where).name, "folder": Path(where).resolve().parent}
+    try:
+        run = Run.model_validate({key: value for key, value in data.items() if key not in _OWN} | place)
+    except ValidationError as problem:
+        mistake = schema.first_mistake(problem)
+        raise RecordError(f"{where}: broken run record: {mistake} Make the run again.") from None
     if run.truncated:
-        run.notes.append(f"the record says that this run is {record.state}")
+        run.notes.append(f"the record says that this run is {run.state}")
     return run
 
 
-def load_record(path: str | Path) -> Run:
-    """The run that a record file (runs/<name>.json) describes. Raises RecordError, as labs.results.record.load."""
-    return of_file(records.load(path), path)
+def save(path: str | Path, run: Run) -> None:
+    """Write a record atomically: whoever reads `path` sees the old record or the new one, never half of one.
 
-
-def of_file(record: Record, path: str | Path) -> Run:
-    """The run that the record in a file describes."""
-    run = from_record(record, Path(path).name)
-    run.folder = Path(path).resolve().parent
-    return run
+    Errors: UnwritableError (unwritable folder, full disk); an older record then stays as it was.
+    """
+    try:
+        files.write(path, run.model_dump_json(indent=1))
+    except OSError as problem:
+        raise UnwritableError(
+            f"Cannot write the run record {path}: {problem.strerror or problem}. Without it the run leaves no "
+            "evidence. Check that the folder is yours and that the disk has room, or choose another with --runs."
+        ) from None

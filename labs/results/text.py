@@ -1,56 +1,63 @@
-"""The text of a log: its lines; of a large log its ends and, between them, the pieces that may matter.
+"""The lines of a log, also of a large one, which is never held as a whole."""
 
-A large log is read in pieces and never held as a whole.
-"""
-
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from labs import files
-
-PIECE = 2**20  # bytes
-LONGEST = 2**14  # bytes of a line that are looked at in a large log: its end
-WHOLE = 4 * PIECE  # up to this size all lines are read
-
-
-def decode(data: bytes) -> str:
-    """Text of a log: UTF-8 (a replacement mark for other bytes), or UTF-16 as PowerShell writes it."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return data.decode("utf-16", errors="replace")
-    return data.decode("utf-8-sig", errors="replace")
+PIECE = 2**20  # characters
+LONGEST = 2**14  # characters of an update of a bar, or of another line without an end, that are looked at: its end
+_UPDATES = re.compile(r"(?:[\r\b]|\^[HM])+")  # as characters, or as the letters that an editor shows for them
+_RANK = re.compile(
+    r"^[^\[\]<>]{0,40}\[(?:[^\[\]<>]*?,)?(\d{1,9})\]<std(?:out|err)>:[ ]?"  # horovodrun, mpirun --tag-output
+    r"|^\[(\d{1,9})\] "  # mpiexec -prepend-rank
+    r"|^ {0,4}(\d{1,5}): ?"  # srun --label
+)
 
 
-def lines(path, marks=()):
-    """Yield (number from 1, line, whether it is one of an end) of a log; of a small one these are all of its lines.
+def split_rank(line: str) -> tuple[int | None, str]:
+    """(rank, rest) of a line with a launcher's rank prefix; (None, line) without one.
 
-    Of a log above WHOLE, the first PIECE and the last two are its ends; between them only the pieces are given that
-    hold one of `marks` (bytes, in lower case). The last line is "" where the log ends with a line break.
-    Raises OSError.
+    For example `[1,0]<stdout>:Epoch 1/5` gives (0, "Epoch 1/5"), and `1: Epoch 1/5` gives (1, "Epoch 1/5").
     """
-    path, number, piece = Path(path), 1, b""
-    size = path.stat().st_size
-    if size <= WHOLE:
-        yield from ((number, line, True) for number, line in enumerate(decode(files.read(path)).split("\n"), 1))
-        return
-    for begin, piece in _pieces(path):
-        end, low = begin == 0 or begin > size - 2 * PIECE, piece.lower()
-        if end or any(mark in low for mark in marks):
-            for place, line in enumerate(piece.removesuffix(b"\n").split(b"\n"), number):
-                yield place, line[-LONGEST:].decode(errors="replace"), end
-        number += piece.count(b"\n")
-    if piece.endswith(b"\n"):
-        yield number, "", True
+    match = _RANK.match(line)
+    if not match:
+        return None, line
+    return int(next(group for group in match.groups() if group)), line[match.end() :]
 
 
-def _pieces(path):
-    """(offset, bytes) of a file in pieces of whole lines; of a very long line the end only."""
-    with path.open("rb") as file:
-        rest, begin = b"", 0
-        while chunk := file.read(PIECE):
-            whole, end, rest = (rest + chunk).rpartition(b"\n")
-            if end:
-                yield begin, whole + end
-                begin = file.tell() - len(rest)
-            else:
-                rest = rest[-LONGEST:]
+def lines(path: str | Path) -> Iterator[tuple[int, str, bool]]:
+    """(number from 1, text, whether its line has ended) of each line of a file; of a line that a program wrote over and
+    over, as a progress bar with carriage returns or backspaces, each update with the same number.
+
+    A launcher's rank prefix stands in front of each update. UTF-8 (a replacement mark for other bytes), or UTF-16 as
+    PowerShell writes it. Raises OSError.
+    """
+    path = Path(path)
+    with path.open("rb") as start:
+        encoding = "utf-16" if start.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    number, rest = 1, ""
+    with path.open(encoding=encoding, errors="replace", newline="\n") as file:
+        while piece := file.read(PIECE):
+            *whole, rest = (rest + piece).split("\n")
+            for line in whole:
+                for update in _updates(line):
+                    yield number, update, True
+                number += 1
+            if len(rest) > PIECE:
+                *done, last = _updates(rest)
+                yield from ((number, text, True) for text in done)
+                rest = last[-LONGEST:]
         if rest:
-            yield max(begin, file.tell() - len(rest)), rest
+            *done, last = _updates(rest)
+            yield from ((number, text, True) for text in done)
+            yield number, last, False
+
+
+def _updates(line):
+    """The texts that stood in a line, one after the other, each with the line's rank prefix; a single one as it is."""
+    texts = [text for text in _UPDATES.split(line) if text]
+    if len(texts) < 2:
+        return texts or [""]
+    rank, _ = split_rank(texts[0])
+    prefix = texts[0][: len(texts[0]) - len(split_rank(texts[0])[1])] if rank is not None else ""
+    return [text if text.startswith(prefix) else prefix + text for text in texts]

@@ -1,7 +1,7 @@
 """Is the difference real? The efficiencies of two networks compared, with an interval, as yes, no or can't tell.
 
-Each efficiency is a ratio of times within the rounds of its study; the two samples of ratios are divided by
-labs.results.intervals.product. All means are geometric, as of a speedup within rounds: the ratio is the middle of its
+Each efficiency is a ratio of times within the rounds of its study; the two are divided by labs.results.intervals.ratio.
+All means are geometric, as of a speedup within rounds: the ratio is the middle of its
 interval, on logarithms. Of runs that did not take turns, and of ratios that still change from round to round, nothing
 can be told: under a linear drift of the machine, "yes" would be wrong in half of such studies. "no" needs evidence as
 well: the whole interval must lie within the differences that do not matter (equivalence: D. Schuirmann, J.
@@ -10,11 +10,11 @@ Pharmacokinetics and Biopharmaceutics 15, 1987).
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from statistics import fmean
+from dataclasses import dataclass
 
 from labs.results import intervals, metrics
-from labs.results.run import MetricsError, Run
+from labs.results.metrics import MetricsError
+from labs.results.run import Run
 
 YES, NO, OPEN = "yes", "no", "can't tell"
 MATTERS = 0.05  # a difference of 5 % of efficiency
@@ -102,67 +102,41 @@ def compare(
 ) -> Verdict:
     """The Verdict on efficiency(first) / efficiency(second) on `workers`, from labs.results.run.Run objects.
 
-    first, second: names of the networks. Runs of the same configuration in one study are taken together. floor: the
-    relative difference up to which one configuration differed from itself; no smaller one is believed.
-    Raises MetricsError: a run or its 1-worker baseline is missing, has no steady epoch, or comes from several studies.
+    first, second: names of the networks. floor: the relative difference up to which one configuration differed from
+    itself; no smaller one is believed.
+    Raises MetricsError: a run or its 1-worker baseline is missing, has no steady epoch, or is there more than once.
     """
-    runs, parts, said, factor, why = list(runs), [], [], 1.0, None  # parts: (sample, its rounding step, 1 or -1)
-    for name, sign in ((first, 1), (second, -1)):
+    runs, gains, notes, why = list(runs), [], [], None
+    for name in (first, second):
         chosen = [run for run in runs if run.model == name and run.workers == workers]
         if not chosen:
             have = ", ".join(sorted({f"{run.model} on {run.workers}" for run in runs})) or "none"
             raise MetricsError(f"There is no run of {name} on {workers} workers, only {have}: run it, and pass it.")
-        if strangers := [run for run in chosen if not metrics.together(run, chosen[0])]:
+        if len(chosen) > 1:
             raise MetricsError(
-                f"{name} on {workers} workers was measured in different studies ({chosen[0].source}, "
-                f"{strangers[0].source}), which are not taken together. Pass the runs of one."
+                f"{name} on {workers} workers was measured more than once ({chosen[0].source}, {chosen[1].source}), "
+                "and runs of different studies are not taken together. Pass the runs of one."
             )
-        same = [run for run in chosen if run.configuration.same_training(chosen[0].configuration)]
-        run = replace(chosen[0], repeats=[repeat for other in same for repeat in other.repeats])
-        base = metrics.find_baseline(run, runs)
-        images, of_base = (metrics.epoch_images(each)[0] for each in (run, base))
-        if not images or not of_base:
+        run, base = chosen[0], metrics.find_baseline(chosen[0], runs)
+        if not (metrics.epoch_images(run)[0] and metrics.epoch_images(base)[0]):
             raise MetricsError(f"{name}: the images of an epoch are not known, so no efficiency. Pass run records.")
-        factor *= (images / of_base) ** sign
-        (ours, our_step), (theirs, their_step) = _times(run), _times(base)
-        rounds, busy = metrics.calm(run, base)
-        if rounds:
-            said += [f"{name}: {busy}"] if busy else []
-            ratios = [base.rounds[n] / run.rounds[n] for n in rounds]
-            parts.append((ratios, _ratio_step(ratios, (theirs, their_step), (ours, our_step)), sign))
-            if intervals.changing(ratios):
-                why, said = why or "still changing", [*said, f"{name}: {intervals.CHANGING}"]
-        else:
+        gains.append(metrics.speedup(run, base))
+        rounds, busy = metrics.quiet_rounds(run, base)
+        notes += [f"{name}: {busy}"] if busy else []
+        if not rounds:
             why = "not in turns"
-            parts.append(([fmean(theirs) / fmean(ours)], 0.0, sign))
-    parts.sort(key=lambda part: -part[2])
-    above, below = ([sample for sample, _, sign in parts if sign == wanted] for wanted in (1, -1))
-    estimate = intervals.product(above, below, [step for _, step, _ in parts]).scaled(factor)
-    ratio = factor * math.exp(sum(sign * fmean(map(math.log, sample)) for sample, _, sign in parts))
-    interval, notes = estimate.interval, said
+        elif intervals.CHANGING in gains[-1].notes:
+            why, notes = why or "still changing", [*notes, f"{name}: {intervals.CHANGING}"]
+    estimate = intervals.ratio(*gains)
     if why == "not in turns":
+        estimate = intervals.Estimate(estimate.value)
         notes.append(metrics.NOT_PAIRED)
-    elif interval is None:
+    elif estimate.interval is None:
         notes.append("one round, or times shorter than their rounding: measure 3 rounds or more")
-    if not why and decide(interval, matters) == YES and abs(math.log(ratio)) <= math.log1p(floor):
+    answer = decide(estimate.interval, matters)
+    if not why and answer == YES and abs(math.log(estimate.value)) <= math.log1p(floor):
         why = f"below {floor:.1%}, by which one configuration differed from itself"
     if any(run.oversubscribed for run in runs if run.workers == workers):
         notes.append("oversubscribed: more workers than cores, which says nothing about scaling")
-    answer = OPEN if why else decide(interval, matters)
-    return Verdict(answer, ratio, interval, matters, *power(estimate), (first, second), tuple(notes), why)
-
-
-def _times(run):
-    """(mean seconds of the steady epochs of each repeat, their rounding step)."""
-    times, resolution = run.steady_times()
-    if not times:
-        raise MetricsError(f"{run}: no epoch is left after the first one, which is warm-up. Train 2 epochs or more.")
-    if any(not (math.isfinite(seconds) and seconds > 0) for seconds in times):
-        raise MetricsError(f"{run}: a time that is not above 0 cannot be compared.")
-    return times, resolution
-
-
-def _ratio_step(ratios, above, below):
-    """The rounding step of ratios, of whose two times each is rounded to steps: (sample, step) above and below."""
-    half_above, half_below = (step / 2 / fmean(sample) for sample, step in (above, below))
-    return 2 * fmean(ratios) * ((1 + half_above) / (1 - half_below) - 1) if half_below < 1 else math.inf
+    of, seen = (first, second), power(estimate)
+    return Verdict(OPEN if why else answer, estimate.value, estimate.interval, matters, *seen, of, tuple(notes), why)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from labs.results.run import Run
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
@@ -47,7 +49,7 @@ def stamp(figure: "Figure", *kinds: str, note: str | None = None) -> None:
     figure.supxlabel(text, fontsize=9, x=0.99, ha="right", color="0.35")
 
 
-def finished(figure: "Figure", alt: str, *kinds: str, note: str | None = None, runs: Iterable = ()) -> "Figure":
+def finished(figure: "Figure", alt: str, *kinds: str, note: str | None = None, runs: "Iterable[Run]" = ()) -> "Figure":
     """The figure, as `show` displays it.
 
     alt: its text alternative; kinds, note: see `stamp`; runs: that it shows, see `shows`.
@@ -73,14 +75,9 @@ def bundle(figure: "Figure") -> dict[str, str]:
     return {"text/html": image, "image/png": data, "text/plain": figure.alt}
 
 
-def shows(runs: Iterable) -> dict[str, Any]:
-    """What an output says of the runs that it shows, for a later reader: {"labs": {"shows": {file: {kind, started}}}}.
-
-    runs: rows of results, or labs.results.run.Run.
-    """
-    rows = [run if isinstance(run, dict) else vars(run) for run in runs]
-    shown = {row["source"]: {key: row.get(key) for key in ("kind", "started")} for row in rows if "source" in row}
-    return {"labs": {"shows": shown}}
+def shows(runs: "Iterable[Run]") -> dict[str, Any]:
+    """What an output says of the runs in it, for a later reader: {"labs": {"shows": {file: {kind, started}}}}."""
+    return {"labs": {"shows": {run.source: {"kind": run.kind, "started": run.started} for run in runs}}}
 
 
 def show(figure: "Figure") -> None:

@@ -13,9 +13,9 @@ import numpy as np
 from labs.printed import grouped, several
 from labs.results import metrics
 from labs.results import steps as of_steps
-from labs.results.collect import BRACKETS
-from labs.results.metrics import Row
-from labs.results.run import MetricsError, Run
+from labs.results.metrics import MetricsError
+from labs.results.run import Run
+from labs.results.tables import BRACKETS
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure, png, show
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["curves", "learning", "memory", "png", "rounds", "scaling", "search", "show", "steps"]
 
-# quantity: (key in a row of metrics.summarise, axis label, unit)
+# quantity: (attribute of a run, axis label, unit)
 QUANTITIES = {
     "epoch time": ("epoch_seconds", "seconds per epoch", "s"),
     "throughput": ("images_per_second", "images per second", "images/s"),
@@ -32,9 +32,9 @@ QUANTITIES = {
 }
 
 
-def _label(row):
-    label = row["model"] or row["source"]
-    return f"{label}, {row['strategy']}" if row.get("strategy") else label
+def _label(run):
+    label = run.model or run.source
+    return f"{label}, {run.strategy}" if run.strategy else label
 
 
 def _styles():
@@ -45,11 +45,11 @@ def _digits(value):
     return "not a number" if value is None else f"{value:.4g}"
 
 
-def _groups(rows):
-    """Rows by curve: one for each model, strategy and kind."""
-    groups = grouped(((_label(row), row["kind"]), row) for row in rows)
+def _groups(runs):
+    """Runs by curve: one for each model, strategy and kind."""
+    groups = grouped(((_label(run), run.kind), run) for run in runs)
     for ((label, kind), members), style in zip(groups.items(), _styles(), strict=False):
-        yield f"{label} ({kind})", sorted(members, key=lambda r: r["workers"] or 0), style
+        yield f"{label} ({kind})", sorted(members, key=lambda run: run.workers or 0), style
 
 
 def _legend(axis, *keys):
@@ -58,38 +58,39 @@ def _legend(axis, *keys):
     axis.legend(*keys, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
-def _with_interval(row, key, unit):
+def _with_interval(workers, estimate, unit):
     """A value in a text alternative: "1.71 times on 2 (interval 1.62 to 1.80)"."""
-    low, high = row.get(f"{key}_interval") or (0, 0)
+    low, high = estimate.interval or (0, 0)
     between = f" (interval {low:.3g} to {high:.3g})" if low < high else ""
-    return f"{row[key]:.3g} {unit} on {row['workers']}{between}"
+    return f"{estimate.value:.3g} {unit} on {workers}{between}"
 
 
-def scaling(rows: Iterable[Row], quantities: Sequence[str] = ("epoch time", "throughput", "speedup")) -> "Figure":
+def scaling(runs: Iterable[Run], quantities: Sequence[str] = ("epoch time", "throughput", "speedup")) -> "Figure":
     """Quantities, by their names in QUANTITIES, over the number of workers; one curve per model and strategy. Bars:
     intervals, of times and rates in these minutes, of ratios 95 %; of a single run, what the rounding of its log leaves
-    open."""
-    rows = [row for row in rows if row["workers"]]
+    open. runs: measured together (labs.results.load)."""
+    runs = [run for run in runs if run.workers]
     figure, axes = new_figure(len(quantities))
     sentences = []
-    ticks = sorted({row["workers"] for row in rows})
+    ticks = sorted({run.workers for run in runs})
     for axis, quantity in zip(axes, quantities, strict=True):
-        key, label, unit = QUANTITIES[quantity]
+        attribute, label, unit = QUANTITIES[quantity]
         ideal = {"speedup": ticks, "efficiency": [1.0] * len(ticks)}.get(quantity)
         if ideal:
             axis.plot(ticks, ideal, "--", color="0.5", label="ideal")
-        for name, members, (colour, marker) in _groups(rows):
-            points = [row for row in members if row.get(key) is not None]
+        for name, members, (colour, marker) in _groups(runs):
+            estimates = [(run, getattr(run, attribute)) for run in members]
+            points = [(run, estimate) for run, estimate in estimates if estimate.value is not None]
             if not points:
                 continue
-            x, y = [p["workers"] for p in points], [p[key] for p in points]
-            bounds = [p.get(f"{key}_interval") or p.get(f"{key}_rounded") or (p[key], p[key]) for p in points]
+            x, y = [run.workers for run, _ in points], [estimate.value for _, estimate in points]
+            bounds = [each.interval or each.rounded or (each.value, each.value) for _, each in points]
             error = [(max(0, v - low), max(0, high - v)) for v, (low, high) in zip(y, bounds, strict=True)]
             axis.errorbar(x, y, yerr=np.transpose(error), color=colour, marker=marker, capsize=4, label=name)
-            if shared := [(p["workers"], p[key]) for p in points if p.get("oversubscribed")]:
+            if shared := [(run.workers, estimate.value) for run, estimate in points if run.oversubscribed]:
                 note = "oversubscribed: workers share cores"
                 axis.plot(*zip(*shared, strict=True), "o", ms=13, mfc="none", mec="0.3", label=note)
-            values = ", ".join(_with_interval(p, key, unit) for p in points)
+            values = ", ".join(_with_interval(run.workers, estimate, unit) for run, estimate in points)
             sentences.append(f"{quantity.capitalize()} of {name} by workers: {values}.")
         high = axis.dataLim.y1  # of values and bars; not finite without any
         top = 1.08 * high if 0 < high < np.inf else None  # so that neither a marker nor the cap of a bar is cut off
@@ -100,28 +101,27 @@ def scaling(rows: Iterable[Row], quantities: Sequence[str] = ("epoch time", "thr
         unique |= dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True))
     _legend(axes[-1], unique.values(), unique.keys())
     sentences.append(f"Bars show intervals: {BRACKETS}; of a single run, what rounding leaves open.")
-    return finished(figure, " ".join(sentences), *(row["kind"] for row in rows), runs=rows)
+    return finished(figure, " ".join(sentences), *(run.kind for run in runs), runs=runs)
 
 
-def learning(rows: Sequence[Row]) -> "Figure":
+def learning(runs: Sequence[Run]) -> "Figure":
     """Loss and accuracy after each epoch, one curve per run: do they learn the same?"""
     figure, axes = new_figure(2, width=4.4)
     sentences = []
-    for row, (colour, marker) in zip(rows, _styles(), strict=False):
-        name = f"{_label(row)}, {several(row['workers'] or '?', 'worker')} ({row['kind']})"
-        for axis, key in zip(axes, ("loss", "accuracy"), strict=True):
-            values = row.get(key) or []
+    for run, (colour, marker) in zip(runs, _styles(), strict=False):
+        name = f"{_label(run)}, {several(run.workers or '?', 'worker')} ({run.kind})"
+        for axis, (metric, values) in zip(axes, {"loss": run.loss, "accuracy": run.accuracy}.items(), strict=True):
             axis.plot(range(1, len(values) + 1), values, color=colour, marker=marker, label=name)
             if values:
-                sentences.append(f"{key.capitalize()} of {name}: " + ", ".join(map(_digits, values)) + ".")
-    longest = max((len(row.get("loss") or []) for row in rows), default=1)
+                sentences.append(f"{metric.capitalize()} of {name}: " + ", ".join(map(_digits, values)) + ".")
+    longest = max((len(run.loss) for run in runs), default=1)
     axes[0].set(title="loss", ylabel="training loss (cross-entropy, nats)", ylim=(0, None))
     axes[1].set(title="accuracy", ylabel="training accuracy (share of images)", ylim=(0, 1))
     for axis in axes:
         axis.set(xlabel="epoch", xticks=range(1, longest + 1))
-    if rows:
+    if runs:
         _legend(axes[1])
-    return finished(figure, " ".join(sentences), *(row["kind"] for row in rows), runs=rows)
+    return finished(figure, " ".join(sentences), *(run.kind for run in runs), runs=runs)
 
 
 def rounds(run: Run, baseline: Run) -> "Figure":
@@ -130,7 +130,7 @@ def rounds(run: Run, baseline: Run) -> "Figure":
     run, baseline: labs.results.run.Run on several workers and on 1, of one study. Raises MetricsError: they did not
     take turns, or may not be divided.
     """
-    numbers, (counted, _) = metrics.in_turns(run, baseline), metrics.calm(run, baseline)
+    numbers, (counted, _) = metrics.in_turns(run, baseline), metrics.quiet_rounds(run, baseline)
     if not numbers:
         raise MetricsError("These runs did not take turns, so there are no rounds to compare: measure them together.")
     found = metrics.speedup(run, baseline)

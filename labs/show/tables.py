@@ -3,8 +3,8 @@
 import html
 from collections.abc import Mapping, Sequence
 
-from labs.results.collect import BRACKETS, span
-from labs.results.metrics import Row
+from labs.results.run import Run
+from labs.results.tables import BRACKETS, counted, span
 from labs.show.figure import shows
 
 UNSEEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)"  # for screen readers
@@ -41,7 +41,7 @@ def show(
     """
     from tabulate import tabulate
 
-    columns, headers = columns or list(rows[0]), headers or {}
+    columns, headers = columns or list(next(iter(rows), ())), headers or {}
     names = [headers.get(column, column) for column in columns]
     body = [[_text(row.get(column)) for column in columns] for row in rows]
     plain = tabulate([names, *body], tablefmt="plain", disable_numparse=True)  # as headers they would be padded
@@ -56,26 +56,38 @@ def _line(cell, texts):
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def scaling(rows: Sequence[Row]) -> None:
-    """Display rows of labs.results.collect as a table for a notebook: values with their intervals in brackets."""
+def scaling(runs: Sequence[Run]) -> None:
+    """Display runs (labs.results.load) as a table for a notebook: values with their intervals in brackets.
 
-    def cell(row, key):
-        value, behind = row.get(key), None if row.get(key) is None else span(row, key, _digits)
+    Where they are of several strategies, each stands behind its model; where scaling is of several kinds, each stands
+    behind its speedup.
+    """
+    count = "rounds" if any(run.rounds for run in runs) else "repeats"
+    strategies, kinds = len({run.strategy for run in runs}) > 1, {run.scaling for run in runs if run.scaling}
+    speedup = "speedup over 1 worker" + (f" ({min(kinds)} scaling)" if len(kinds) == 1 else "")
+
+    def cell(run, name):
+        value = getattr(run, name)
+        value = getattr(value, "value", value)
+        behind = "" if value is None else span(run, name, _digits)
         return f"{_digits(value)}{behind}" if behind else _text(value)
 
-    rounds = "rounds" if any(row.get("rounds") for row in rows) else "repeats"
-    columns = ("model", "workers", "epoch", rounds, "epoch_seconds", "images_per_second")
-    columns += ("speedup", "efficiency", "final_accuracy")
-    headers = {"epoch": "steps x global batch", "epoch_seconds": "epoch (s)"}
-    headers |= {"images_per_second": "images/s", "final_accuracy": "accuracy"}
-    shown = [{key: cell(row, key) for key in columns} for row in rows]
-    for line, row in zip(shown, rows, strict=True):
-        line["model"] += f" ({row['kind']})"
-        line["epoch"] = f"{cell(row, 'steps')} x {cell(row, 'global_batch')}"
-        if row.get("oversubscribed"):
-            line["workers"] += " (oversubscribed)"
-    show(shown, columns, headers, shows(rows))
-    notes = list(dict.fromkeys(note for row in rows for note in row["notes"]))
+    shown = [
+        {
+            "model": f"{', '.join(filter(None, (run.model, run.strategy if strategies else None)))} ({run.kind})",
+            "workers": cell(run, "workers") + (" (oversubscribed)" if run.oversubscribed else ""),
+            "steps x global batch": f"{cell(run, 'steps')} x {cell(run, 'global_batch')}",
+            count: counted(run) if run.rounds or count == "repeats" else None,
+            "epoch (s)": cell(run, "epoch_seconds"),
+            "images/s": cell(run, "images_per_second"),
+            speedup: cell(run, "speedup") + (f" ({run.scaling})" if len(kinds) > 1 and run.scaling else ""),
+            "efficiency": cell(run, "efficiency"),
+            "accuracy": cell(run, "final_accuracy"),
+        }
+        for run in runs
+    ]
+    show(shown, metadata=shows(runs))
+    notes = list(dict.fromkeys(note for run in runs for note in run.notes))
     print(f"[low, high]: {BRACKETS}.")
     if notes:
         print("Notes: " + "; ".join(notes) + ".")

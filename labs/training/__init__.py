@@ -4,7 +4,7 @@ arguments   arguments, parse: the options of every training script
 repeats     repeats: one training after another, each from new weights
 sampler     Sampler: a few numbers a second on what the process uses, beside the record
 observed    what the recorder sees itself, and where the script told it something else
-recorder    Recorder: the Keras callback that leaves the run record (labs.results.record)
+recorder    Recorder: the Keras callback that leaves the run record (labs.results.run)
 mirrored    what Keras' optimizers do differently under MirroredStrategy: refused, or told
 program     the training program of `labs study`
 """

@@ -1,4 +1,4 @@
-"""The Keras callback that times every step and keeps the run record `runs/<name>.json` (labs.results.record).
+"""The Keras callback that times every step and keeps the run record `runs/<name>.json` (labs.results.run).
 
 One training program leaves one record. It may hold several repeats of the same training.
 """
@@ -20,8 +20,9 @@ import keras
 
 from labs import devices, files, ranks, stacks, waiting
 from labs.errors import LabsError
-from labs.results import record as records
-from labs.results.record import Configuration, Record, RecordedEpoch
+from labs.results import run as records
+from labs.results.record import Configuration
+from labs.results.run import Epoch, Run
 from labs.training import mirrored, observed, sampler
 from labs.training.arguments import check
 
@@ -74,7 +75,7 @@ class Recorder(keras.callbacks.Callback):
             **asked,
             **told,
         )
-        self.record = Record(
+        self.record = Run(
             name=name,
             state="running",
             configuration=configuration,
@@ -210,7 +211,7 @@ class Recorder(keras.callbacks.Callback):
             record.observed.setdefault("parameters", self.model.count_params())
         images = self._images or self._consumed() or record.steps * self._asked.batch_size
         images = min(record.dataset_images, images)  # where nobody sharded, each image was seen by all
-        record.epochs.append(RecordedEpoch(**done, images=images, step_seconds=self._steps, metrics=metrics))
+        record.epochs.append(Epoch(**done, images=images, step_seconds=self._steps, metrics=metrics))
         if self.rank:
             return
         try:

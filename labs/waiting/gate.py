@@ -16,7 +16,7 @@ _KEEPER = Path(__file__).with_name("keeper.py")
 
 
 class Gate:
-    """Where this process waits. `study`, `order_seed` and `sharing` are for the run record (labs.results.record)."""
+    """Where this process waits. `study`, `order_seed` and `sharing` are for the run record (labs.results.run)."""
 
     def __init__(self, settings: dict[str, Any], rank: int, ranks: int):
         """settings: what labs.jobs.turns has put into LABS_TURNS; rank: of this process, one of the `ranks` of its

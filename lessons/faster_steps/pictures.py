@@ -80,7 +80,7 @@ def ladder(steps, kind="measured"):
 def gain(run, given):
     """(how many times as many images a second `run` trains on as `given`: a labs.results.intervals.Estimate, a note or
     None). run, given: labs.results.run.Run. Within the rounds that count; no interval where they did not take turns."""
-    rounds, note = metrics.calm(run, given)
+    rounds, note = metrics.quiet_rounds(run, given)
     images = metrics.epoch_images(run)[0] / metrics.epoch_images(given)[0]
     if rounds:
         return intervals.paired([given.rounds[n] for n in rounds], [run.rounds[n] for n in rounds]).scaled(images), note

@@ -303,9 +303,9 @@ def fed(function):
 def ladder(steps, gains=None):
     """gains: {name: (how many times as fast as given, its interval)}, measured in turns; without it the speeds of the
     runs decide."""
-    from labs.results.record import Record
+    from labs.results.run import Run
 
-    right_kind = isinstance(steps, dict) and all(isinstance(run, Record) for run in steps.values())
+    right_kind = isinstance(steps, dict) and all(isinstance(run, Run) for run in steps.values())
     yield not right_kind or not steps, "Give {name of the change: run record}, as the cell above collects them."
     yield (
         len(steps) < 3,

@@ -5,7 +5,7 @@ import textwrap
 import numpy as np
 
 from labs import devices, jobs
-from labs.results import record
+from labs.results.run import load
 
 TOLD = "averaged ", "is done", "mean loss", "has been shut down", "has waited"  # the lines that are shown
 
@@ -36,7 +36,7 @@ def on_1_and_2_ranks(script, name, local_batch, *options):
             turns.start(script, *asked, name=f"{name}_w{ranks}", ranks=ranks)
     if turns.state != "finished":
         return {}
-    return {(name, ranks): record.load(job.record) for ranks, job in zip((1, 2), turns.jobs, strict=True)}
+    return {(name, ranks): load(job.record) for ranks, job in zip((1, 2), turns.jobs, strict=True)}
 
 
 def epoch_seconds(run):

@@ -7,7 +7,6 @@ The workers here are simulated, one after the other, with the real labels.
 import numpy as np
 
 from labs.data import shares
-from labs.results.run import from_record
 from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
 
 
@@ -168,8 +167,8 @@ def epoch_times(records):
     figure, (axis,) = new_figure(1, width=6.0)
     sentences, ticks, first = [], set(), None
     for (name, runs), colour, marker in zip(records.items(), COLOURS, MARKERS, strict=False):
-        workers = [run.configuration.workers for run in runs]
-        seconds = [[e.seconds for repeat in from_record(run).steady for e in repeat] for run in runs]
+        workers = [run.workers for run in runs]
+        seconds = [[e.seconds for repeat in run.steady for e in repeat] for run in runs]
         means = [np.mean(values) for values in seconds]
         axis.plot(workers, means, color=colour, marker=marker, ms=7, label=f"{name}, mean")
         for worker, values in zip(workers, seconds, strict=True):

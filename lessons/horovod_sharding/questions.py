@@ -444,11 +444,11 @@ def idle(count):
 
 
 def _steps(record, name):
-    from labs.results.record import Record
+    from labs.results.run import Run
 
-    if not isinstance(record, Record):
+    if not isinstance(record, Run):
         raise TypeError(f"{name} is no run record")
-    return record.steps, record.configuration.global_batch
+    return record.steps, record.global_batch
 
 
 @judges("sharding.11")

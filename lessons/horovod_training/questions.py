@@ -184,19 +184,19 @@ def log(plays):
 
 @judges("horovod.11")
 def batch_of_one(images, steps, updates, alone, both):
-    from labs.results.record import Record
+    from labs.results.run import Run
 
-    records = isinstance(alone, Record) and isinstance(both, Record)
+    records = isinstance(alone, Run) and isinstance(both, Run)
     yield (
         not records,
         "Leave the two records at the end of the call as they are: they belong to your runs on 1 and 2 ranks.",
     )
-    ranks = [run.configuration.workers for run in (alone, both)]
+    ranks = [run.workers for run in (alone, both)]
     yield (
         ranks != [1, 2],
         f"These are records of runs on {ranks[0]} and {ranks[1]} ranks, but the check needs those on 1 and on 2.",
     )
-    global_batch = alone.configuration.global_batch
+    global_batch = alone.global_batch
     whole = alone.dataset_images // global_batch
     yield (
         images == global_batch,

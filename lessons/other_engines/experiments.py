@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from labs import devices, jobs
+from labs import devices, jobs, results
 from labs.measure import study
-from labs.results import collect
 
 ENGINES = {  # name in the tables: (engine, workers)
     "one process": ("single", 1),
@@ -59,12 +58,12 @@ def table(trained, case, by="one process"):
 
 
 def studied(plan, *strategies):
-    """Rows of a study of SmallCNN on 1 and 2 workers, which take turns, for each strategy that is here."""
-    rows = []
+    """Runs of a study of SmallCNN on 1 and 2 workers, which take turns, for each strategy that is here."""
+    runs = []
     for strategy in here(*strategies) if devices.has("two devices") else []:
         if strategy == "jax" and devices.gpus():
             print("The course's JAX computes only on the CPU, so it is left out of a comparison with GPUs.")
             continue
         paths = study.run(plan, models=["SmallCNN"], workers=[1, 2], strategy=strategy, out=jobs.folder())
-        rows += collect.rows(paths)
-    return rows
+        runs += results.load(paths)
+    return runs

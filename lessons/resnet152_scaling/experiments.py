@@ -8,7 +8,7 @@ from pathlib import Path
 from labs import blanks, jobs
 from labs.jobs.job import GOING
 from labs.measure import maxbatch, study
-from labs.results.run import load_record
+from labs.results.run import load
 
 SMALL, LARGE = "ResNet50V2", "ResNet152V2"
 MADE_IN = {"MirroredStrategy": "05", "Horovod": "08"}  # notebooks of the smaller network's runs
@@ -44,7 +44,7 @@ def lacks(small_files, large, way, beside=(), going=False):
         missing.append(f"finished runs of {LARGE} with {way} ({now})")
     if missing:
         return f"You have no {'; no '.join(missing)}."
-    hardware = sorted({str(load_record(file).hardware) for file in (*small_files, *large_files, *beside)})
+    hardware = sorted({str(load(file).hardware) for file in (*small_files, *large_files, *beside)})
     return f"Your own runs come from different hardware: {', '.join(hardware)}." if len(hardware) > 1 else ""
 
 

@@ -123,19 +123,19 @@ def step_by_hand(seconds, small_steps, alone, small, large):
 
 
 @judges("resnet152.9")
-def own_study(rows, lacks=""):
+def own_study(runs, lacks=""):
     """lacks: which own runs are missing, where recorded ones stand for them. Raises NotDone then."""
     if lacks:
         raise NotDone(f"These runs are recorded, so there is nothing of yours to judge. {lacks}")
-    yield from own_runs.no_rows(rows)
-    large = [row for row in rows if row["model"] == "ResNet152V2"]
-    yield not large, "There is no row for ResNet152V2. Which network does the record of your run name?"
-    yield from own_runs.not_yours(large, rows)
+    yield from own_runs.no_runs(runs)
+    large = [run for run in runs if run.model == "ResNet152V2"]
+    yield not large, "There is no run of ResNet152V2. Which network does the record of your run name?"
+    yield from own_runs.not_yours(large, runs)
     for name in ("ResNet50V2", "ResNet152V2"):
-        workers = {row["workers"] for row in rows if row["model"] == name}
+        workers = {run.workers for run in runs if run.model == name}
         yield 1 not in workers, f"{name} has no run on 1 worker: without a baseline, nothing can be called faster."
         yield len(workers) < 2, f"{name} has runs on only one number of workers: use at least two."
-    refuse_noise(*rows)
+    refuse_noise(*runs)
 
 
 @judges("resnet152.10")

@@ -125,12 +125,12 @@ def slower_of_two(function):
 
 
 @judges("resnet50.6")
-def own_study(sentence, rows):
-    yield from own_runs.no_rows(rows)
-    if all(row["kind"] == "recorded" for row in rows):
+def own_study(sentence, runs):
+    yield from own_runs.no_runs(runs)
+    if all(run.kind == "recorded" for run in runs):
         raise NotDone("Finish resnet50.3, then run the training: this question is about your own runs.")
-    yield from own_runs.not_yours(rows, rows)
-    of = {row["workers"]: row for row in rows}
+    yield from own_runs.not_yours(runs, runs)
+    of = {run.workers: run for run in runs}
     yield 1 not in of, "There is no run with 1 worker. Without this baseline you cannot call anything faster."
     yield 2 not in of, "There is no run with 2 workers: run at least 1 and 2."
     given = told(sentence)
@@ -139,7 +139,7 @@ def own_study(sentence, rows):
         f"{sentence!r} is not one of the three answers. Spell your answer as in the text.",
     )
     refuse_noise(of[2])
-    interval = of[2].get("speedup_interval")
+    interval = of[2].speedup.interval
     low, high = interval or (0, math.inf)
     yield given == ("faster" if low > 1 else "slower" if high < 1 else "can't tell"), None
     yield interval is None, "One round gives no interval, so you do not know how much the next round would differ."
@@ -153,10 +153,10 @@ def own_study(sentence, rows):
 
 
 @judges("T6")
-def plots(figure, rows):
+def plots(figure, runs):
     yield from own_runs.no_plots(figure)
-    yield from own_runs.not_yours(rows, rows)
-    yield from own_runs.no_curve(figure, rows, "your runs")
+    yield from own_runs.not_yours(runs, runs)
+    yield from own_runs.no_curve(figure, runs, "your runs")
 
 
 @judges("resnet50.8")
@@ -190,8 +190,8 @@ def unconnected(speedup, steps):
 
 
 @judges("resnet50.10")
-def updates(one, two, rows):
-    steps = {row["workers"]: row["steps"] for row in rows}
+def updates(one, two, runs):
+    steps = {run.workers: run.steps for run in runs}
     yield (one, two) == (steps.get(1), steps.get(2)), None
     yield one == two, "Is the number really the same for both? The global batch of 2 workers is twice as large."
     yield (

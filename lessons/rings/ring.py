@@ -33,7 +33,7 @@ class RingError(LabsError):
 def run(reduce_scatter, all_gather, name="ring", **options):
     """Run both functions among processes, in a job; returns what `measure` gives, None if the job failed and said why.
 
-    Rounds in which other programs ran are left out as in a study (labs.results.metrics.counted), which is printed.
+    Rounds in which other programs ran are left out as in a study (labs.results.metrics.quiet), which is printed.
     The functions go along as text, with `np`: what else they use they must import themselves. The preset `test`, which
     measures nothing that is read, has three rounds at most.
     """
@@ -55,7 +55,7 @@ def run(reduce_scatter, all_gather, name="ring", **options):
     if job.state != "finished":
         return None
     found = json.loads(result.read_text(encoding="utf-8"))
-    counted, note = metrics.counted(dict(enumerate(found["others"])), "the ratio")
+    counted, note = metrics.quiet(dict(enumerate(found["others"])), "the ratio")
     if note:
         print(f"Mind that {note}.")
     return found | {"seconds": {kind: [all_[n] for n in counted] for kind, all_ in found["seconds"].items()}}

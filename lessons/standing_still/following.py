@@ -6,8 +6,7 @@ import time
 from pathlib import Path
 
 from labs import jobs
-from labs.jobs import standing
-from labs.results import standstill
+from labs.jobs import standing, standstill
 
 LIMIT = 300.0  # seconds after which a job ends that nobody has stopped
 PATIENCE = {"HOROVOD_GLOO_TIMEOUT_SECONDS": "200"}  # on a busy machine, one rank may begin a minute after the other

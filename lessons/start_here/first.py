@@ -1,8 +1,7 @@
 """The first measurement: a small network trained on 1 and on 2 workers, in turns."""
 
-from labs import devices, jobs
-from labs.results import metrics
-from labs.results.run import MetricsError, load_record
+from labs import devices, jobs, results
+from labs.results import intervals, metrics
 
 LOCAL_BATCH = 64  # images per worker and step
 PATIENCE = 5  # seconds, in all, for which rounds wait for other programs
@@ -11,8 +10,8 @@ PATIENCE = 5  # seconds, in all, for which rounds wait for other programs
 def measure():
     """Train SmallCNN on 1 and on 2 workers, 6 epochs of each, the first as warm-up, in turns.
 
-    Returns the labs.results.run.Run of those that came to be on record: none, or without a steady epoch, where a
-    training was interrupted or failed, which is printed.
+    Returns the runs (labs.results.load) that came to be on record: none, or without a steady epoch, where a training
+    was interrupted or failed, which is printed.
     """
     print(*(line + "\n" for line in told()), sep="", end="")
     env = {"CUDA_VISIBLE_DEVICES": "-1"} if len(devices.gpus()) == 1 else {}
@@ -21,7 +20,7 @@ def measure():
         for workers in (1, 2):
             asked = [*sizes, f"--workers={workers}", f"--batch_size={workers * LOCAL_BATCH}"]
             turns.start("-m", "labs.training.program", *asked, name=f"first_w{workers}", env=env)
-    runs = [load_record(job.record) for job in turns.jobs if job.record.exists()]
+    runs = results.load(job.record for job in turns.jobs if job.record.exists())
     if note := busy(runs):
         print(f"Mind that {note}.")
     return runs
@@ -29,7 +28,7 @@ def measure():
 
 def busy(runs):
     """What a reader must know about other programs during the runs of `measure`, or None."""
-    return metrics.calm(*runs[::-1])[1] if len(runs) == 2 else None
+    return metrics.quiet_rounds(*runs[::-1])[1] if len(runs) == 2 else None
 
 
 def told():
@@ -44,9 +43,5 @@ def told():
 
 def speedup(runs):
     """(speedup on 2 workers, its 95 % interval or None) of the runs of `measure`; (None, None): not measured."""
-    try:
-        one, two = runs
-        found = metrics.speedup(two, one)
-        return found.value, found.interval
-    except (ValueError, MetricsError):
-        return None, None
+    estimate = next((run.speedup for run in runs if run.workers == 2), intervals.UNKNOWN)
+    return estimate.value, estimate.interval

@@ -1,8 +1,6 @@
 """What a log in whole seconds would have said of the comparison in notebook 10."""
 
-from dataclasses import replace
-
-from labs.results import verdict
+from labs.results import metrics, verdict
 
 
 def table(runs, first, second):
@@ -17,7 +15,7 @@ def table(runs, first, second):
     rows = []
     for name, several in versions.items():
         row = {"epoch times": name, "ratio of efficiencies": None, "95 % interval": None}
-        if several is not runs and any(0 in run.steady_times()[0] for run in several):
+        if several is not runs and any(0 in metrics.sample(run)[0] for run in several):
             rows.append(row | {"difference real?": f"{verdict.OPEN}: the log says 0 s"})
             continue
         told = verdict.compare(several, first, second)
@@ -31,6 +29,6 @@ def rounded(run, counted=True):
     """The run as a log with times in whole seconds would tell it; counted: whether it says so, too."""
 
     def whole(epoch):
-        return replace(epoch, seconds=float(round(epoch.seconds)), resolution=float(counted))
+        return epoch.model_copy(update={"seconds": float(round(epoch.seconds)), "resolution": float(counted)})
 
-    return replace(run, repeats=[list(map(whole, repeat)) for repeat in run.repeats])
+    return run.model_copy(update={"epochs": list(map(whole, run.epochs))})

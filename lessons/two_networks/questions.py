@@ -14,23 +14,23 @@ close = partial(reading.close, relative=0.005)
 
 
 @judges("networks.1")
-def plots(figure, rows):
+def plots(figure, runs):
     from matplotlib.text import Text
 
     yield from own_runs.no_plots(figure)
     legends = [text.get_text() for axis in figure.axes for text in (axis.get_legend() or figure).findobj(Text)]
-    names = sorted({row["model"] for row in rows})
+    names = sorted({run.model for run in runs})
     yield (
         not all(any(name in text for text in legends) for name in names),
         "No legend names both networks, so a reader cannot tell one curve from the other.",
     )
     for name in names:
-        yield from own_runs.no_curve(figure, [row for row in rows if row["model"] == name], name)
+        yield from own_runs.no_curve(figure, [run for run in runs if run.model == name], name)
 
 
 @judges("networks.2")
-def epoch_ratio(ratio, rows):
-    seconds = {(row["model"], row["workers"]): row["epoch_seconds"] for row in rows}
+def epoch_ratio(ratio, runs):
+    seconds = {(run.model, run.workers): run.epoch_seconds.value for run in runs}
     small, large = seconds["ResNet50V2", 1], seconds["ResNet152V2", 1]
     yield close(ratio, large / small), None
     yield near(ratio, small / large), "Upside down: divide the longer epoch by the shorter one."

@@ -54,7 +54,7 @@ def measure(ranks, sizes, *, rounds, steps, launcher=None, show=True):
     Returns {ranks, launcher, oversubscribed, tensor_bytes {filters: [bytes of each gradient]}, seconds {filters: {kind:
     [median step of each round]}}}; kinds: "alone 32", "alone 16" (images), "together", "exchange". On one rank steps
     are taken alone, with 32, 16 and 8 images. Rounds in which other programs ran are left out as in a study
-    (labs.results.metrics.counted), which is printed. Raises StepsError.
+    (labs.results.metrics.quiet), which is printed. Raises StepsError.
     """
     name = f"steps_{ranks}"
     file = (jobs.folder() / f"{name}.steps.json").resolve()
@@ -65,7 +65,7 @@ def measure(ranks, sizes, *, rounds, steps, launcher=None, show=True):
     if job.state != "finished" or not file.is_file():
         raise StepsError(f"The steps were not measured. {job.explain()}")
     found = json.loads(file.read_text(encoding="utf-8"))
-    counted, note = metrics.counted(dict(enumerate(found["others"])), "a step")
+    counted, note = metrics.quiet(dict(enumerate(found["others"])), "a step")
     if note:
         print(f"Mind that {note}.")
     found["launcher"] = launcher or launch.LAUNCHERS[0]

@@ -2,13 +2,12 @@
 
 import threading
 import time
-from dataclasses import replace
 from statistics import fmean
 
-from labs import costs, jobs, recorded
+from labs import costs, jobs, recorded, results
 from labs.jobs import bar
 from labs.measure import breakdown, maxbatch
-from labs.results import intervals
+from labs.results import intervals, metrics
 
 
 class Measuring:
@@ -82,20 +81,17 @@ def largest_batch(model, image_size, otherwise):
 
 
 def runs_of_two_networks(plan, names):
-    """([labs.results.run.Run] of both networks on 1 and 2 workers, whether they are yours).
+    """(runs of both networks on 1 and 2 workers, whether they are yours).
 
     Yours of notebooks 05 and 09 if all of them are there and have this plan's sizes, else recorded ones.
     """
     from labs.measure import study
-    from labs.results.run import load_record
 
     wanted = [(name, workers) for name in names for workers in (1, 2)]
     files = [jobs.folder() / f"{name.replace('50V2', '50')}_w{workers}.json" for name, workers in wanted]
     settings = [study.configuration(plan, name, workers, "mirrored") for name, workers in wanted]
     own = all(study.reusable(file, setting) for file, setting in zip(files, settings, strict=True))
-    if own:
-        return list(map(load_record, files)), own
-    return [replace(load_record(file), kind="recorded") for file in recorded.laptop_two_networks()], own
+    return results.load(files if own else recorded.laptop_two_networks()), own
 
 
 WHOLE = ("sum of the parts", "whole step", "residual")
@@ -105,8 +101,8 @@ def whole_step(found, seconds):
     """{name: (seconds of a step, (low, high) or None)} for WHOLE: the parts' sum against a step measured elsewhere.
 
     found: of labs.measure.breakdown.measure; seconds: those of a step in a training run with the same network, local
-    batch and number of workers, one for each round or repeat: [epoch / run.steps for epoch in run.steady_times()[0]] of
-    a labs.results.run.Run. Of this measurement itself there is no residual: the parts are differences, and add up to
+    batch and number of workers, one for each round or repeat: [epoch / run.steps for epoch in metrics.sample(run)[0]]
+    of a labs.results.run.Run. Of this measurement itself there is no residual: the parts are differences, and add up to
     its last kind of step in each round.
 
     95 % t intervals over rounds; of the residual, which is whole minus sum and can be negative, Welch's. The two were
@@ -135,9 +131,9 @@ def whole_steps(steps, runs):
     found = {}
     for name, parts in steps.items():
         batch = parts["ranks"], parts["ranks"] * parts["local_batch"]
-        same = [run for run in runs if (run.model, run.workers, run.configuration.global_batch) == (name, *batch)]
+        same = [run for run in runs if (run.model, run.workers, run.global_batch) == (name, *batch)]
         if same and same[0].steps:
-            seconds = [epoch / same[0].steps for epoch in same[0].steady_times()[0]]
+            seconds = [epoch / same[0].steps for epoch in metrics.sample(same[0])[0]]
             found[name] = whole_step(parts, seconds)
         else:
             print(f"{name}: no run on {batch[0]} workers with {parts['local_batch']} images each to compare.")

@@ -269,8 +269,7 @@ def _of_records(submission, result):
     for each in copies.series(submission.number, submission.records):
         result["steps"].append([each.name, each.kind, each.started, np.exp(each.steps).tolist()])
     with suppress(LabsError):
-        wanted = ("source", "workers", "speedup", "speedup_interval")
-        result["speedups"] = [[row[each] for each in wanted] for row in submission.speedups]
+        result["speedups"] = [[r.source, r.workers, r.speedup.value, r.speedup.interval] for r in submission.speedups]
         tables = ((task, [caption, *rows]) for (task, caption), rows in submission.tables.items())
         result["tables"] = grouped(tables)
     return ()

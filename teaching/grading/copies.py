@@ -18,7 +18,8 @@ from labs import recorded
 from labs.checks import kept
 from labs.course.release import digest
 from labs.printed import few, grouped
-from labs.results import record as records
+from labs.results.record import NoRecordError
+from labs.results.run import load
 from teaching.grading.finding import Finding
 
 LEAST, CLOSE, SAME = 12, 0.1, 1e-3  # steps in common; tolerances (of the spread) in order and in any order
@@ -38,7 +39,7 @@ class Series:
 
 
 def series(owner, found):
-    """A Series for each of {name: Record} that has enough step times behind the warm-up."""
+    """A Series for each of {name: Run} that has enough step times behind the warm-up."""
     for name, record in found.items():
         steps = [seconds for epoch in record.epochs if epoch.epoch for seconds in epoch.step_seconds]
         if len(steps) >= LEAST and min(steps) > 0:
@@ -48,8 +49,8 @@ def series(owner, found):
 def kit():
     """The Series of the kit's recorded runs."""
     for path in sorted(Path(recorded.HERE).glob("*/*.json")):
-        with suppress(records.NoRecordError):  # what lies beside the records
-            yield from series(KIT, {f"{path.parent.name}/{path.stem}": records.load(path)})
+        with suppress(NoRecordError):  # what lies beside the records
+            yield from series(KIT, {f"{path.parent.name}/{path.stem}": load(path)})
 
 
 def alike(one, other):

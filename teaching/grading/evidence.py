@@ -177,11 +177,11 @@ def _versions(records):
 
 
 def _superlinear(submission):
-    for row in submission.speedups:
-        interval, workers = row["speedup_interval"], row["workers"]
+    for run in submission.speedups:
+        interval, workers = run.speedup.interval, run.workers
         if interval and interval[0] > 1.1 * workers:
-            seen = f"a speedup of {row['speedup']:.3g} [{interval[0]:.3g}, {interval[1]:.3g}] on {workers} workers"
-            yield Finding("superlinear", "look", row["source"].removesuffix(".json"), seen)
+            seen = f"a speedup of {run.speedup.value:.3g} [{interval[0]:.3g}, {interval[1]:.3g}] on {workers} workers"
+            yield Finding("superlinear", "look", run.source.removesuffix(".json"), seen)
 
 
 def _without_record(submission):

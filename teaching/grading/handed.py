@@ -19,7 +19,8 @@ from labs.printed import grouped
 from labs.report import evidence
 from labs.report.course import Course
 from labs.results import log as logs
-from labs.results import record as records
+from labs.results.record import NoRecordError
+from labs.results.run import load
 from teaching.grading import collect
 
 ROOT = Path(labs.__file__).resolve().parents[1]
@@ -38,7 +39,7 @@ class Submission:
 
     @cached_property
     def records(self):
-        """{name of the run: Record} of the records that can be read; earlier runs of the same name among them."""
+        """{name of the run: Run} of the records that can be read; earlier runs of the same name among them."""
         return {name: read for name, read in self._read.items() if not isinstance(read, str)}
 
     @cached_property
@@ -48,13 +49,13 @@ class Submission:
 
     @cached_property
     def _read(self):
-        """{name of the run: its Record, or why it cannot be read}."""
+        """{name of the run: the Run, or why its record cannot be read}."""
         found = {}
         for path in sorted(self.runs.glob("*.json")):
             held = self.course.held.get(path.stem)
             try:
-                found[path.stem] = held.record if held else records.load(path)
-            except records.NoRecordError:
+                found[path.stem] = held.run if held else load(path)
+            except NoRecordError:
                 continue
             except LabsError as problem:
                 found[path.stem] = str(problem).replace(str(self.root), "")
@@ -72,9 +73,9 @@ class Submission:
 
     @cached_property
     def speedups(self):
-        """The rows of labs.results.collect for its runs on more than one worker that have a speedup."""
-        rows = self.course.rows(self.course.held)
-        return [row for row in rows if row["speedup"] and (row["workers"] or 1) > 1]
+        """Its runs on more than one worker that have a speedup, measured together."""
+        runs = self.course.measured_together(self.course.held)
+        return [run for run in runs if run.speedup.value and (run.workers or 1) > 1]
 
     @cached_property
     def tables(self):

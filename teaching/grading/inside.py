@@ -128,7 +128,7 @@ def replay():
     from labs import doctor, jobs, presets, report
     from labs.jobs import anywhere
     from labs.measure import breakdown, maxbatch
-    from labs.results import record as records
+    from labs.results.run import load
     from labs.show import plots, widgets
 
     runs = jobs.folder()
@@ -199,7 +199,7 @@ def replay():
     for path in runs.glob("*_w[0-9]*.json"):
         with contextlib.suppress(Exception):
             if re.fullmatch(r"\w+_w\d+", path.stem):
-                workers.add(records.load(path).configuration.workers)
+                workers.add(load(path).workers)
     choose = presets.choose
     if workers:
         presets.choose = lambda *names: dataclasses.replace(choose(*names), workers=tuple(sorted(workers)))

@@ -25,7 +25,6 @@ from labs import sandbox
 from labs.checks import judging, tasks
 from labs.errors import LabsError
 from labs.measure import breakdown
-from labs.results import collect as results
 from labs.results import log as logs
 from labs.sandbox.walls import WORK
 from teaching.grading import again, plain, reference, wire
@@ -384,11 +383,11 @@ def _whole(answer):
 def _trusted(submission, id, name, answer):
     """What a notebook computes beside an answer, computed again from the records. Raises Untrusted."""
     course, given = submission.course, tasks.task(id).given
-    rows = answer if isinstance(answer, list) else None
-    if rows and all(isinstance(row, dict) and isinstance(row.get("source"), str) for row in rows):
-        names = [row["source"].removesuffix(".json") for row in rows]
+    runs = answer if isinstance(answer, list) else None
+    if runs and all(isinstance(run, wire.Unfit) and run.source for run in runs):
+        names = list(dict.fromkeys(run.source.removesuffix(".json") for run in runs))
         if all(each in course.held for each in names):
-            return results.rows([course.held[each].path for each in names])
+            return course.measured_together(names)
     if given.log in course.held and (path := course.held[given.log].log(".out")):
         return logs.read(path)[0]
     if given.means:

@@ -93,13 +93,13 @@ def candidates(submission, root):
 
 def _runs(submission):
     """(what to call it, Held) of the first runs that were measured."""
-    held = [each for each in submission.course.held.values() if each.record.kind == "measured" and each.run.steady]
+    held = [each for each in submission.course.held.values() if each.run.kind == "measured" and each.run.steady]
     for each in held[:RUNS]:
         yield each.name + (f", on {several(each.run.workers, 'worker')}," if each.run.workers else ""), each
 
 
 def _steady(held):
-    return [epoch for epoch in held.record.epochs if epoch.epoch]
+    return [epoch for epoch in held.run.epochs if epoch.epoch]
 
 
 def _epochs(submission):
@@ -110,7 +110,7 @@ def _epochs(submission):
         for epoch in sorted(unlike, key=lambda each: -abs(each.seconds - middle))[:3]:
             times = f"{epoch.seconds / middle:.2f} times"
             text = f"Epoch {epoch.epoch + 1} of your run {name} took {times} the median: why?"
-            every = ", ".join(f"{each.epoch + 1}: {digits(each.seconds)}" for each in held.record.epochs[:20])
+            every = ", ".join(f"{each.epoch + 1}: {digits(each.seconds)}" for each in held.run.epochs[:20])
             record = [f"Seconds by epoch: {every}. Median without the first: {digits(middle)}."]
             if epoch.others is not None:
                 record.append(f"Other programs took {epoch.others:.0%} of the cores meanwhile.")
@@ -132,7 +132,7 @@ def _steps(submission):
 
 def _warm_up(submission):
     for name, held in _runs(submission):
-        first, rest = held.record.epochs[0], median(epoch.seconds for epoch in _steady(held))
+        first, rest = held.run.epochs[0], median(epoch.seconds for epoch in _steady(held))
         text = f"The first epoch of {name} took {first.seconds / rest:.2f} times as long as the median of the others. "
         text += "What happens in it, and what becomes of your speedup if it is counted in?"
         record = f"First epoch {digits(first.seconds)} s, median of the others {digits(rest)} s."
@@ -150,18 +150,18 @@ def _settings(submission):
 
 
 def _speedups(submission):
-    for row in submission.speedups[:RUNS]:
-        between, speed, workers = row["speedup_interval"], row["images_per_second"], row["workers"]
-        of = digits(row["speedup"]) + (f" [{digits(between[0])}, {digits(between[1])}]" if between else "")
-        text = f"The speedup of {row['source'].removesuffix('.json')} is {of} on {workers} workers. Where does the "
-        text += f"rest of {workers} go, and how would you find out?"
-        record = [f"Epoch {digits(row['epoch_seconds'])} s" + (f", {digits(speed)} images/s." if speed else ".")]
-        record += [f"Oversubscribed: {'yes' if row['oversubscribed'] else 'no'}.", *map(str, row["notes"][:3])]
+    for run in submission.speedups[:RUNS]:
+        between, rate = run.speedup.interval, run.images_per_second.value
+        of = digits(run.speedup.value) + (f" [{digits(between[0])}, {digits(between[1])}]" if between else "")
+        text = f"The speedup of {run.source.removesuffix('.json')} is {of} on {run.workers} workers. Where does the "
+        text += f"rest of {run.workers} go, and how would you find out?"
+        record = [f"Epoch {digits(run.epoch_seconds.value)} s" + (f", {digits(rate)} images/s." if rate else ".")]
+        record += [f"Oversubscribed: {'yes' if run.oversubscribed else 'no'}.", *run.notes[:3]]
         yield Question("speedup", text, record=tuple(record))
 
 
 def _losses(submission):
-    runs = [(name, held, held.record.epochs[-1].metrics.get("loss")) for name, held in _runs(submission)]
+    runs = [(name, held, held.run.epochs[-1].metrics.get("loss")) for name, held in _runs(submission)]
     ends = [each for each in runs if each[2] is not None]
     alone = [each for each in ends if each[1].run.workers == 1][:1]
     for (_, one, loss_of_one), (name, held, loss) in product(alone, ends):
@@ -206,8 +206,8 @@ def _scripts(submission, root):
 
 
 def _made_with(submission, held, name):
-    script = submission.course.script_of(held.record)[0]
-    return script == Path(name).name and held.record.script_sha256 in submission.digests(name)
+    script = submission.course.script_of(held.run)[0]
+    return script == Path(name).name and held.run.script_sha256 in submission.digests(name)
 
 
 def _answers(submission):

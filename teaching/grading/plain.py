@@ -3,8 +3,9 @@
 Code in one process with its judge can change the judge. So where a judge has to run beside it, the code must not import
 more than the notebook does, bind no name of the notebook's own, set no attribute, no item of what it did not make, use
 no name in REACHING, and reach an attribute only where it is known to compute: the course's own code has it,
-or it belongs to a plain value, to numpy's functions or to a figure. So a function of a library that loads, runs or sets
-something is not reached, also one that nobody thought of. What is not plain is not wrong: a person looks at it.
+or it belongs to a plain value, to the numbers of a run, to numpy's functions or to a figure. So a function of a library
+that loads, runs or sets something is not reached, also one that nobody thought of. What is not plain is not wrong: a
+person looks at it.
 """
 
 import ast
@@ -21,6 +22,9 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 from labs import files
+from labs.results.intervals import Estimate
+from labs.results.record import Configuration
+from labs.results.run import Run
 from teaching.grading import magics
 
 _NAMES = {kind: set(names) for kind, names in files.beside(__file__).items()}
@@ -37,6 +41,9 @@ def known():
     whole = (*plain, math, statistics, itertools, collections, fractions, numpy.ndarray, numpy.random.Generator)
     found = {name for each in (*whole, axes.Axes, figure.Figure) for name in dir(each)}
     found |= {name for name in dir(numpy) if not isinstance(getattr(numpy, name), type(math))}
+    found |= {*Configuration.model_fields, *Estimate.__dataclass_fields__, "rounded", "configuration"}
+    found |= {"kind", "steps", "hardware", "scaling", "loss", "accuracy"}
+    found |= {name for name, field in Run.model_fields.items() if field.annotation is Estimate}
     found |= {"linalg", "norm", "solve", "polyfit", "random", "default_rng", "reduce", "partial", "lru_cache"}
     found |= {name for name in dir(pyplot) if hasattr(axes.Axes, name)} | {"Figure", "figure", "subplots", "show"}
     return {name for name in found if not name.startswith("_")} - _WAYS

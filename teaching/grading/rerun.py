@@ -27,8 +27,8 @@ from labs import files, sandbox
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.printed import about, grouped
-from labs.results import intervals, metrics, run
-from labs.results import record as records
+from labs.results import intervals, metrics
+from labs.results.run import load
 from labs.sandbox.walls import WORK
 from teaching.grading import collect, handed, plain, reference, store
 from teaching.grading.finding import Finding
@@ -59,7 +59,7 @@ def rerun(out, number, task, root=".", report=print):
     """Train the script of a task of one submission again; returns lines that compare it with what was handed in.
 
     root: of the course, whose scripts the student's is held against; report: called with a line for each epoch.
-    Raises UseError: no such submission or task, no runs of it whose script was handed in, no sandbox.
+    Raises UseError: no such submission or task, no study of it whose script was handed in, no sandbox.
     """
     if missing := sandbox.sandbox_missing():
         raise UseError(f"Nothing of the students' is run, since there is no sandbox: {missing}.")
@@ -67,7 +67,7 @@ def rerun(out, number, task, root=".", report=print):
     with handed.opened(number, path) as submission, tempfile.TemporaryDirectory(prefix="labs-rerun-") as folder:
         sample = _sample(submission, item)
         if not sample:
-            raise UseError(f"{number} has no runs for {task} of its own on 1 and more workers, with their script.")
+            raise UseError(f"{number} has no study for {task} of its own on 1 and more workers, with its script.")
         lines, found = _read(submission, sample, root)
         said, doubts = _train(submission, sample, Path(folder), report)
         more = [said] if said else [f"{each}: it is not compared with what was handed in" for each in doubts]
@@ -83,7 +83,7 @@ def rerun(out, number, task, root=".", report=print):
 def _read(submission, sample, root):
     """(lines, findings) on scripts that do more than compute, so that their records can hold anything."""
     course, lines, found = submission.course, [], []
-    for script in dict.fromkeys(course.script_of(course.held[name].record)[0] for name in sample):
+    for script in dict.fromkeys(course.script_of(course.held[name].run)[0] for name in sample):
         name = f"notebooks/scripts/{script}"
         text = submission.contents[name].decode(errors="replace")
         if why := plain.of_script(text, *reference.scripts(root).get(name, ("", ""))):
@@ -111,19 +111,19 @@ def _sample(submission, item):
     course, cores = submission.course, len(os.sched_getaffinity(0))
     mine = {}
     for name in course.matching(item.evidence.runs, course.held):
-        record = course.held[name].record
-        script, workers = f"notebooks/scripts/{course.script_of(record)[0]}", record.configuration.workers or 0
-        own = record.kind == "measured" and record.epochs and script in submission.contents
+        run = course.held[name].run
+        script, workers = f"notebooks/scripts/{course.script_of(run)[0]}", run.workers or 0
+        own = run.kind == "measured" and run.epochs and script in submission.contents
         if own and 1 <= workers <= cores:
-            mine.setdefault((record.study, script), {}).setdefault(workers, name)
+            mine.setdefault((metrics.origin(run), script), {}).setdefault(workers, name)
     each = next((of for of in mine.values() if 1 in of and len(of) > 1), None)
     return [each[1], each[max(each)]] if each else []
 
 
-def _small(record):
+def _small(run):
     """Options that make a training small, and whether its losses can still be compared."""
-    has = record.configuration
-    images, pixels = has.images or record.dataset_images or 0, has.image_size or 0
+    has = run.configuration
+    images, pixels = has.images or run.dataset_images or 0, has.image_size or 0
     same = has.dataset in HERE and 0 < images <= IMAGES and 0 < pixels <= PIXELS
     options = {"--epochs": EPOCHS, "--repeats": REPEATS, "--images": images if same else IMAGES}
     if not same:
@@ -162,10 +162,10 @@ def _train(submission, sample, folder, report):
     """Train into the folder. Returns (None or why it did not train, what is doubtful about the records), sentences."""
     jobs, held = [], submission.course.held
     for name in sample:
-        record = held[name].record
-        ranks = {"ranks": record.configuration.workers} if record.configuration.strategy == "horovod" else {}
-        script = f"scripts/{submission.course.script_of(record)[0]}"
-        jobs.append([script, [*record.command[1:], *_small(record)[0]], {"name": name} | ranks])
+        run = held[name].run
+        ranks = {"ranks": run.workers} if run.strategy == "horovod" else {}
+        script = f"scripts/{submission.course.script_of(run)[0]}"
+        jobs.append([script, [*run.command[1:], *_small(run)[0]], {"name": name} | ranks])
     top = "notebooks/"
     given = {n.removeprefix(top): of for n, of in submission.contents.items() if n.startswith(f"{top}scripts/")}
     environment = {"PYTHONPATH": str(Path(sandbox.interpreter()[-1]).parent), "LABS_RUNS": f"{WORK}/runs"}
@@ -180,14 +180,16 @@ def _train(submission, sample, folder, report):
             files.write(folder / Path(name).name, content)
     if done.ended:
         return f"it was stopped at its limit of {done.ended}", []
+    made = {}
     for name in sample:
         try:
-            if not run.load_record(folder / f"{name}.json").steady:
+            run = load(folder / f"{name}.json")
+            if not run.steady:
                 return f"{name} did not train for more than an epoch", []
+            made[name] = run.epochs
         except LabsError:
             said = (done.files.get(f"runs/{name}.err", b"") or done.stderr).decode(errors="replace").strip()
             return f"{name} left no record: {(said.splitlines() or ['nothing was said'])[-1][:200]}", []
-    made = {name: records.load(folder / f"{name}.json").epochs for name in sample}
     return None, list(_doubts(made, clock.turns, done.seconds, done.computed))
 
 
@@ -218,13 +220,13 @@ def _doubts(made, turns, seconds, computed):
 
 def _compared(submission, sample, folder):
     """(lines, findings) of what was handed in against what was trained again."""
-    before = [run.load_record(submission.course.held[name].path) for name in sample]
-    after = [run.load_record(folder / f"{name}.json") for name in sample]
+    before = [submission.course.held[name].run for name in sample]
+    after = [load(folder / f"{name}.json") for name in sample]
     elsewhere = before[0].hardware != after[0].hardware
     lines = [f"handed in: {before[0].hardware}; trained again: {after[0].hardware}"] if elsewhere else []
     compared = [(sample[1], "speedup", *_speedups(before, after))]
     for name, one, other in zip(sample, before, after, strict=True):
-        if _small(submission.course.held[name].record)[1]:
+        if _small(one)[1]:
             compared.append((name, "loss", *_losses(one, other)))
     found = []
     for name, what, handed_in, again, interval in compared:

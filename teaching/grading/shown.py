@@ -12,7 +12,7 @@ from labs.blanks import BuildError
 from labs.checks import tasks
 from labs.errors import LabsError
 from labs.report import evidence
-from labs.results import record as records
+from labs.results.run import load
 from teaching.grading import collect, reference
 from teaching.grading.handed import ROOT
 
@@ -77,7 +77,7 @@ def machines(submission, item):
     """A line for each run that a task asks for: where and how it was made."""
     for name in _names(submission, item.evidence.runs):
         with suppress(LabsError):
-            record = records.load(submission.runs / f"{name}.json")
+            record = load(submission.runs / f"{name}.json")
             has, machine = record.configuration, record.machine
             gpus = machine.get("gpus") or []
             where = f"{machine.get('cores')} cores, {machine.get('cpu')}" + (f", {len(gpus)} GPUs" if gpus else "")

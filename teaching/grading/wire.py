@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from labs.results.run import Run
 from teaching.grading import drawn
 
 MOST = 1 << 20  # characters of one message
@@ -19,10 +20,10 @@ class Blank:
 
 
 class Unfit:
-    """A value that cannot cross: `what` is the name of its type."""
+    """A value that cannot cross: `what` is the name of its type; source: of a run, the name of its file."""
 
-    def __init__(self, what):
-        self.what = str(what)[:80]
+    def __init__(self, what, source=None):
+        self.what, self.source = str(what)[:80], source if isinstance(source, str) else None
 
 
 def packed(value, slot, deepest=DEEPEST):
@@ -54,6 +55,8 @@ def packed(value, slot, deepest=DEEPEST):
         return {"array": packed(value.tolist(), slot, 40), "dtype": str(value.dtype), "shape": list(value.shape)}
     if kind.__name__ == "Figure" and kind.__module__ == "matplotlib.figure":
         return {"figure": drawn.described(value)}
+    if isinstance(value, Run):
+        return {"unfit": kind.__name__, "source": value.source}
     return {"function": slot(value)} if callable(value) and slot else {"unfit": kind.__name__}
 
 
@@ -94,7 +97,7 @@ def unpacked(data, function, trusted=False):
             return function(int(data["function"]))
     except (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, MemoryError):
         return Unfit("value")
-    return Blank() if "blank" in data else Unfit(data.get("unfit"))
+    return Blank() if "blank" in data else Unfit(data.get("unfit"), data.get("source"))
 
 
 def line(message):

@@ -8,9 +8,8 @@ import sys
 import pytest
 from waiting import until
 
-from labs import cli, jobs
+from labs import cli, jobs, results
 from labs.jobs import queue
-from labs.results import collect
 
 from .submitted import ROOT, end_soon
 
@@ -20,8 +19,8 @@ import json, os, pathlib, sys, time
 workers, seconds = sys.argv[1:3]
 name = f"{os.environ['SLURM_JOB_NAME']}_{os.environ['SLURM_JOB_ID']}_w{workers}"
 base = pathlib.Path(os.environ["LABS_RUNS"]) / name
-record = {"version": 1, "name": name, "state": "running", "workers": int(workers), "global_batch": 64, "model": "M",
-          "epochs": []}
+has = {"workers": int(workers), "global_batch": 64, "model": "M"}
+record = {"version": 2, "name": name, "state": "running", "configuration": has, "epochs": []}
 base.with_name(name + ".json").write_text(json.dumps(record))
 progress = {"epochs_done": 1, "epochs": 4, "step": 3, "steps": 6, "images_per_second": 90.0, "fraction": 0.375}
 base.with_name(name + ".progress").write_text(json.dumps(progress))
@@ -90,8 +89,8 @@ def test_several_trainings_leave_a_record_each_and_results_read_them(start, tmp_
     assert [path.name for path in job.records] == [f"{name}_w1.json", f"{name}_w2.json"]
     files = f"{job.out}, {name}.err, {name}_w1.json, {name}_w2.json"
     assert job.explain() == f"some (job {job.job_id}) finished. Its files: {files}."
-    rows = collect.rows(tmp_path / "runs")
-    assert [(row["source"], row["workers"]) for row in rows] == [(f"{name}_w1.json", 1), (f"{name}_w2.json", 2)]
+    runs = results.load(tmp_path / "runs")
+    assert [(run.source, run.workers) for run in runs] == [(f"{name}_w1.json", 1), (f"{name}_w2.json", 2)]
 
 
 def test_progress_and_stop(start):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from labs import report
-from labs.results import record as records
+from labs.results import run as records
 
 from .submitted import ROOT, Job
 

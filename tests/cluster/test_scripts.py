@@ -6,8 +6,10 @@ import re
 import pytest
 
 from labs import jobs as local
-from labs.results import collect, log, record
-from labs.results.failures import split_rank
+from labs import results
+from labs.results import log
+from labs.results.run import load
+from labs.results.text import split_rank
 from setup.cluster.practice import ROOT
 
 from .submitted import Job
@@ -55,7 +57,7 @@ def jobs(cluster, tmp_path_factory):
 
 
 def records(job):
-    return [record.load(path) for path in job.records]
+    return [load(path) for path in job.records]
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -80,9 +82,9 @@ def test_every_training_leaves_a_record_that_results_read(jobs, name):
         assert has.nodes == (2 if name.endswith("nodes") else 1)
         assert has.learning_rate == pytest.approx(0.01 * count)
         assert len(found.epochs) == 2 and found.steps == 2
-    rows = collect.rows(job.records)
-    assert [row["workers"] for row in rows] == workers
-    assert all(row["images_per_second"] > 0 and row["failure"] is None for row in rows)
+    runs = results.load(job.records)
+    assert [run.workers for run in runs] == workers
+    assert all(run.images_per_second.value > 0 and run.failure is None for run in runs)
 
 
 @pytest.mark.parametrize("name", TRAININGS)
@@ -141,7 +143,7 @@ def test_training_is_the_one_of_a_laptop(cluster, cold, tmp_path, needs_horovod)
         show=False,
         env={"PYTHONPATH": str(ROOT)},
     )
-    first, second = records(there)[0], record.load(here.record)
+    first, second = records(there)[0], load(here.record)
     assert (first.configuration.nodes, second.configuration.nodes) == (2, 1)
     assert first.configuration == second.configuration.model_copy(update={"nodes": 2})
     assert (first.state, first.steps, first.dataset_images) == (second.state, second.steps, second.dataset_images)

@@ -10,7 +10,9 @@ import pytest
 from waiting import until
 
 from labs import jobs as labs_jobs
-from labs.results import collect, record
+from labs import results
+from labs.results import run as records
+from labs.results import tables
 from setup.cluster.practice import ROOT
 
 from .submitted import Job, end_soon
@@ -87,7 +89,7 @@ def coordinator(job):
 
 
 def states(job):
-    return {path.stem: record.load(path).state for path in sorted(job.runs.glob("*.json"))}
+    return {path.stem: records.load(path).state for path in sorted(job.runs.glob("*.json"))}
 
 
 of_a_study = pytest.mark.more("a study over two nodes in SLURM, on 1, 2 and 4 ranks")
@@ -106,7 +108,7 @@ def test_a_batch_script_makes_a_paired_study_over_nodes(study):
     assert study.left() == [] and study.err.read_text() == ""
     folder = study.runs / f"study_{study.id}"
     names = ["w1_b32", "w2_b64", "w1_b32_beside_w4", "w4_b128"]
-    found = [record.load(folder / f"SmallCNN_horovod_{name}.json") for name in names]
+    found = [records.load(folder / f"SmallCNN_horovod_{name}.json") for name in names]
     assert [each.state for each in found] == ["finished"] * 4 and {each.job_id for each in found} == {study.id}
     assert [(each.configuration.workers, each.configuration.nodes) for each in found] == [
         (1, 1),
@@ -127,14 +129,14 @@ def test_a_batch_script_makes_a_paired_study_over_nodes(study):
 
 @of_a_study
 def test_results_of_its_folder_are_paired(study):
-    rows = collect.rows(study.runs / f"study_{study.id}")
-    speedups = {row["workers"]: row for row in rows if row["workers"] > 1}
-    assert set(speedups) == {2, 4} and len(rows) == 4
-    for row in speedups.values():
-        assert row["rounds"] == 3 and row["speedup_interval"]
-        assert not any("not paired" in note for note in row["notes"])
-    beside = collect.rows(study.runs)  # where the log of the batch script lies
-    assert [row["source"] for row in beside] == [row["source"] for row in rows]
+    runs = results.load(study.runs / f"study_{study.id}")
+    several = {run.workers: run for run in runs if run.workers > 1}
+    assert set(several) == {2, 4} and len(runs) == 4
+    for run in several.values():
+        assert tables.counted(run) == 3 and run.speedup.interval
+        assert not any("not paired" in note for note in run.notes)
+    beside = results.load(study.runs)  # where the log of the batch script lies
+    assert [run.source for run in beside] == [run.source for run in runs]
 
 
 @of_a_study
@@ -149,8 +151,8 @@ def test_mirrored_on_one_node(cluster, tmp_path):
     job = Job(cluster, STUDY, *arguments, runs=tmp_path, options=["--nodes=1"])
     assert job.end() == "COMPLETED", job.said()
     assert job.left() == [] and job.err.read_text() == ""
-    rows = collect.rows(tmp_path / f"study_{job.id}")
-    assert [(row["workers"], row["strategy"], row["rounds"]) for row in rows] == [
+    runs = results.load(tmp_path / f"study_{job.id}")
+    assert [(run.workers, run.strategy, tables.counted(run)) for run in runs] == [
         (1, "mirrored", 2),
         (2, "mirrored", 2),
     ]
@@ -207,11 +209,11 @@ def test_what_was_measured_is_kept_and_nothing_stays(cluster, tmp_path, how):
     assert job.end(120) == ("TIMEOUT" if how == "time" else "CANCELLED")
     assert job.left() == []
     for name in ("one", "two"):
-        found = record.load(job.runs / f"{name}.json")
+        found = records.load(job.runs / f"{name}.json")
         assert len(found.epochs) > 2 and found.study and found.state in ("running", "failed", "stopped")
         assert [epoch.round for epoch in found.epochs] == [None, *range(1, len(found.epochs))]
-    rows = collect.rows([job.runs / "one.json", job.runs / "two.json"])
-    assert rows[1]["rounds"] >= 2 and rows[1]["speedup"] > 0
+    _, two = results.load([job.runs / "one.json", job.runs / "two.json"])
+    assert tables.counted(two) >= 2 and two.speedup.value > 0
 
 
 def test_a_rank_that_crashes_on_another_node_ends_all(cluster, tmp_path):

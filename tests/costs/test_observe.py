@@ -5,9 +5,9 @@ import pytest
 
 from labs.costs import CostError
 from labs.costs.observe import observations_of, observe
-from labs.results import record as records
+from labs.results.metrics import MetricsError
 from labs.results.record import Configuration
-from labs.results.run import Epoch, MetricsError, Run, from_record
+from labs.results.run import Epoch, Run, save
 
 
 def run_of(**changes):
@@ -38,19 +38,8 @@ def test_a_run_of_one_epoch_is_warm_up_alone():
 
 def test_spread_is_that_of_single_steps_within_an_epoch():
     steps = [[9.0, 1.0, 1.2, 0.8], [5.0, 2.0, 2.4, 1.6]]  # two epochs of other length, spread alike
-    epochs = [
-        {"epoch": k, "seconds": sum(s), "step_seconds": s, "images": 8} for k, s in enumerate([[9.0] * 4, *steps])
-    ]
-    record = {
-        "version": 1,
-        "state": "finished",
-        "model": "SmallCNN",
-        "workers": 1,
-        "global_batch": 2,
-        "steps": 4,
-        "epochs": epochs,
-    }
-    assert observe(from_record(records.read(record, "a.json"))).spread == pytest.approx(np.std([1, 1.2, 0.8]))
+    epochs = [Epoch(sum(seconds), images=8, step_seconds=seconds) for seconds in ([9.0] * 4, *steps)]
+    assert observe(run_of(steps=4, repeats=[epochs])).spread == pytest.approx(np.std([1, 1.2, 0.8]))
 
 
 def test_nothing_to_read(tmp_path):
@@ -68,18 +57,16 @@ def test_the_trainings_of_a_batch_script_are_read_as_labs_results_reads_them(tmp
     for name in ("job_7.out", "job_7.err"):
         (tmp_path / name).write_text("Model M 1 GPUs\nstarting\n")
     for workers in (1, 2):
-        epochs = [records.RecordedEpoch(epoch=number, seconds=5.0) for number in range(3)]
         has = Configuration(model="M", workers=workers, global_batch=64 * workers)
-        made = records.Record(name="m", state="finished", configuration=has, steps=10, epochs=epochs)
-        records.save(tmp_path / f"job_7_w{workers}.json", made)
+        save(
+            tmp_path / f"job_7_w{workers}.json", Run(repeats=[3 * [Epoch(5.0)]], name="m", configuration=has, steps=10)
+        )
     assert [(each.workers, each.seconds) for each in observations_of([tmp_path])[0]] == [(1, (0.5,)), (2, (0.5,))]
 
 
 def test_an_earlier_run_is_not_measured_together_with_the_later_one(tmp_path):
-    epochs = [records.RecordedEpoch(epoch=number, seconds=5.0) for number in range(3)]
     for name, own in (("a", "a"), ("a.1", "a"), ("a.2", "a.2")):  # the last was called so when it was made
         has = Configuration(model="M", workers=1, global_batch=64)
-        made = records.Record(name=own, state="finished", configuration=has, steps=10, epochs=epochs)
-        records.save(tmp_path / f"{name}.json", made)
+        save(tmp_path / f"{name}.json", Run(repeats=[3 * [Epoch(5.0)]], name=own, configuration=has, steps=10))
     assert len(observations_of([tmp_path])[0]) == 2
     assert len(observations_of([tmp_path / "a.1.json"])[0]) == 1

@@ -158,17 +158,17 @@ def test_explorer_draws_again_into_one_figure():
 
 
 def test_unseen_and_epoch_times_name_their_numbers():
-    from labs.results.record import Configuration, Record, RecordedEpoch
+    from labs.results.record import Configuration
+    from labs.results.run import Epoch, Run
 
     figure = pictures.unseen({2: [0.24, 0.26], 4: [0.31]})
     assert "0.250 for 2, 0.310 for 4" in figure.alt and "workers K" in figure.axes[0].get_xlabel()
     assert hidden(figure) == []
 
-    def record(workers, *seconds):
-        epochs = [RecordedEpoch(epoch=k, seconds=s) for k, s in enumerate(seconds)]
-        return Record(state="finished", configuration=Configuration(workers=workers), epochs=epochs)
+    def run(workers, *seconds):
+        return Run(repeats=[list(map(Epoch, seconds))], configuration=Configuration(workers=workers))
 
-    runs = {"one": [record(1, 9, 2, 4), record(2, 9, 3)], "two": [record(1, 9, 2, 4), record(2, 9, 1.5)]}
+    runs = {"one": [run(1, 9, 2, 4), run(2, 9, 3)], "two": [run(1, 9, 2, 4), run(2, 9, 1.5)]}
     figure = pictures.epoch_times(runs)
     assert "Seconds per epoch of one: 3.00 on 1, 3.00 on 2." in figure.alt and "two: 3.00 on 1, 1.50" in figure.alt
     ideal = next(line for line in figure.axes[0].lines if line.get_label().startswith("ideal"))

@@ -22,8 +22,9 @@ from labs import files, recorded, report
 from labs.checks import tasks
 from labs.course.release import digest
 from labs.report.archive import zipped
-from labs.results import record as records
-from labs.results.record import Configuration, Record, RecordedEpoch
+from labs.results import run as records
+from labs.results.record import Configuration
+from labs.results.run import Epoch, Run
 from teaching.author import regions, render, sources
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,7 +76,7 @@ def swap(text, id, old, new):
 
 
 def study(seed, speed=1.0, machine=None, smooth=0.06):
-    """{name: Record} of 1 and 2 workers in turns, with noise of their own."""
+    """{name: Run} of 1 and 2 workers in turns, with noise of their own."""
     draw = random.Random(seed)
     began = datetime(2026, 11, 2, 9, tzinfo=UTC) + timedelta(minutes=draw.randrange(9999))
     made, total = {}, 0.0
@@ -85,7 +86,7 @@ def study(seed, speed=1.0, machine=None, smooth=0.06):
             local_batch=64, learning_rate=0.01 * workers, dataset="digits", images=512, image_size=32,
             precision="float32", seed=0, repeats=1, epochs_per_repeat=7,
         )  # fmt: skip
-        record = Record(
+        record = Run(
             name=f"ResNet50_w{workers}", state="finished", configuration=has, epochs=[], steps=8 // workers,
             dataset_images=512, oversubscribed=False, study=f"s{seed}", sharing="turns", machine=machine or MACHINE,
             versions=VERSIONS, command=["scripts/ResNet50.py", "--n_gpus", str(workers)],
@@ -100,7 +101,7 @@ def study(seed, speed=1.0, machine=None, smooth=0.06):
             metrics = {"accuracy": min(0.99, 0.1 + 0.88 * learnt), "loss": 2.3 * (1.05 - learnt)}
             whole = sum(steps) + abs(draw.gauss(0.0006, 0.0002))
             record.epochs.append(
-                RecordedEpoch(
+                Epoch(
                     epoch=number, round=number or None, order=0 if number else None, seconds=whole, images=512,
                     step_seconds=steps, metrics=metrics,
                 )

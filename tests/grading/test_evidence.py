@@ -10,16 +10,16 @@ import pytest
 
 from labs import recorded
 from labs.report import course
-from labs.results import collect, metrics
 from labs.results import log as logs
-from labs.results import record as records
+from labs.results import metrics
+from labs.results import run as records
 from teaching.grading import copies, evidence, handed, numbers
 from teaching.grading.finding import HONEST, SEVERITIES
 
 
 @pytest.fixture
 def looked_at(tmp_path):
-    """looked_at(runs, files) -> findings about a submission with these runs, {name: Record}."""
+    """looked_at(runs, files) -> findings about a submission with these runs, {name: Run}."""
 
     def looked_at(runs, logs_of=None, **more):
         contents = made_class.written(runs)
@@ -351,7 +351,7 @@ def counted(monkeypatch):
 
 
 def many(count, copied=False):
-    """A study of many runs on 2 workers, {name: Record}: each with noise of its own, or all of them copies."""
+    """A study of many runs on 2 workers, {name: Run}: each with noise of its own, or all of them copies."""
     draw, (one, two) = random.Random(3), made_class.study(3).values()
     runs = {"ResNet50_w1": one}
     for number in range(2, count + 1):
@@ -363,13 +363,13 @@ def many(count, copied=False):
 
 
 def test_the_work_grows_with_the_number_of_records_and_not_with_its_square(counted, tmp_path):
-    compared, rows = counted(metrics, "_row"), counted(collect, "_load")
+    compared, read = counted(metrics, "_measured"), counted(records, "load")
     log, digests = counted(logs, "read"), counted(course, "digest")
     contents = made_class.written(many(120)) | {"notebooks/scripts/ResNet50.py": made_class.script().encode()}
     submission = handed.Submission("001", contents, tmp_path)
     found = evidence.findings(submission)
     assert [each for each in found if each.severity == "serious"] == [] and submission.tables
-    assert (compared[0], rows[0], log[0], digests[0]) == (120, 120, 120, 1)
+    assert (compared[0], read[0], log[0], digests[0]) == (120, 120, 120, 1)
 
 
 def test_many_copies_of_one_run_are_compared_with_the_first_one_and_told_in_one_finding(counted, looked_at):

@@ -9,7 +9,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from made_class import script
+from made_class import script, study, written
 
 from labs.sandbox.walls import WORK
 from teaching.author import sources
@@ -227,12 +227,22 @@ def test_a_judge_that_was_patched_beside_the_answer_gives_no_point(how, run):
     assert found["resnet50.3"].how == "person" and "a person must look" in found["resnet50.3"].text
 
 
-def test_rows_that_a_notebook_makes_up_are_not_believed(run):
-    rows = [
-        {"source": f"w{n}.json", "kind": "measured", "workers": n, "failure": None, "truncated": False} for n in (1, 2)
-    ]
-    found, _ = run("05_resnet50_scaling", START + f'check("resnet50.6", "faster", {rows})')
-    assert found["resnet50.6"].state != "right" or found["resnet50.6"].how == "person"
+MADE_UP = """
+from labs.results.intervals import Estimate
+from labs.results.run import Run
+runs = [Run(f"w{n}.json", configuration={"workers": n}, speedup=Estimate(n, (0.9 * n, n))) for n in (1, 2)]
+check("resnet50.6", "faster", runs)
+"""
+
+
+def test_runs_that_a_notebook_makes_up_are_not_believed(run):
+    found, _ = run("05_resnet50_scaling", START + MADE_UP)
+    assert found["resnet50.6"].state == "right" and found["resnet50.6"].how == "person"
+    own = written(study(1))
+    for said, state in (("faster", "right"), ("slower", "wrong")):
+        code = MADE_UP.replace("w{n}", "ResNet50_w{n}").replace("faster", said)
+        found, _ = run("05_resnet50_scaling", START + code, **own)
+        assert (found["resnet50.6"].state, found["resnet50.6"].how) == (state, "outside")
 
 
 SCRIPTS = {
@@ -306,6 +316,8 @@ AROUND = [
     "subprocess.run(['sh'])",
     "Path('scripts/a.py').write_text('x')",
     "figure.savefig('scripts/a.py')",
+    "rows[0].folder.joinpath('a.py').write_text('x')",
+    "rows[0].speedup.value = 2.0",
 ]
 PLAIN = [
     "%matplotlib inline",
@@ -329,6 +341,8 @@ PLAIN = [
     "try: 1\nexcept ValueError as problem: pass",
     "total = (half := 1) + half",
     "values = [x * 2 for x, _ in zip(range(3), range(3))]",
+    "times = {run.workers: (run.epoch_seconds.value, run.speedup.interval, run.final_loss.value) for run in rows}",
+    "rates = [run.configuration.learning_rate for run in rows if run.kind == 'measured']",
     "figure = np.random.default_rng(1).normal(size=3).copy()",
 ]
 

@@ -11,7 +11,7 @@ import pytest
 from labs import files
 from labs.errors import UseError
 from labs.report.archive import zipped
-from labs.results import record as records
+from labs.results import run as records
 from teaching.cli import main
 from teaching.grading import handed, rerun
 
@@ -31,14 +31,14 @@ def tiny(script):
 
 
 def work(runs, script):
-    """The contents of a submission with these {name: Record} and this script."""
+    """The contents of a submission with these {name: Run} and this script."""
     contents = made_class.written(runs) | {"notebooks/scripts/ResNet50.py": script.encode()}
     contents["notebooks/05_resnet50_scaling.ipynb"] = made_class.notebook("05_resnet50_scaling", True).encode()
     return contents
 
 
 def planned(images=256, batch=32):
-    """{name: Record}: what a small study says of itself, with times and losses that nothing has measured."""
+    """{name: Run}: what a small study says of itself, with times and losses that nothing has measured."""
     runs = made_class.study(1)
     for record in runs.values():
         workers = record.configuration.workers
@@ -50,7 +50,7 @@ def planned(images=256, batch=32):
 
 @pytest.fixture(scope="module")
 def trainings(needs_sandbox, tmp_path_factory):
-    """Two studies of the script `tiny` that were trained here, one after the other: ({name: Record}, what was told)."""
+    """Two studies of the script `tiny` that were trained here, one after the other: ({name: Run}, what was told)."""
     made = []
     for number in range(2):
         folder, told = tmp_path_factory.mktemp(f"trained{number}"), []
@@ -63,7 +63,7 @@ def trainings(needs_sandbox, tmp_path_factory):
 
 @pytest.fixture
 def trained(trainings, monkeypatch):
-    """{name: Record} of the first study; what is trained again is the second one."""
+    """{name: Run} of the first study; what is trained again is the second one."""
     (found, _), (second, told) = trainings
 
     def train(submission, sample, folder, report):
@@ -189,7 +189,7 @@ DOUBTED = "it is not compared with what was handed in"
     ],
 )
 def test_a_record_is_held_against_the_clock_outside(turn, seconds, computed, said):
-    epochs = [records.RecordedEpoch(repeat=repeat, epoch=n, seconds=1.0) for repeat in range(3) for n in range(3)]
+    epochs = [records.Epoch(repeat=repeat, epoch=n, seconds=1.0) for repeat in range(3) for n in range(3)]
     assert list(rerun._doubts({"a": epochs}, {"a": [turn] * 9}, seconds, computed)) == said
 
 
@@ -206,7 +206,7 @@ def test_what_a_script_says_last_is_no_command_to_the_terminal(monkeypatch, caps
 
 def test_what_cannot_be_trained_again_is_refused(needs_sandbox, tmp_path):
     kept(tmp_path, work({}, made_class.script()))
-    for number, task, says in (("009", "T5", "no submission 009"), ("001", "T1", "no task"), ("001", "T5", "no runs")):
+    for number, task, says in (("009", "T5", "no submission 009"), ("001", "T1", "no task"), ("001", "T5", "no study")):
         with pytest.raises(UseError, match=says):
             rerun.rerun(tmp_path, number, task)
     assert not (tmp_path / "rerun").exists()

@@ -14,8 +14,8 @@ from waiting import until
 
 from labs import jobs, ranks
 from labs.jobs import launch
-from labs.results import record
-from labs.results.failures import split_rank
+from labs.results import run as records
+from labs.results.text import split_rank
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parents[1] / "programs"
@@ -151,7 +151,7 @@ def test_horovod_itself_works_beside_and_saved_models_load_without_it(found):
 @pytest.fixture(scope="module")
 def solution(tmp_path_factory, needs_horovod):
     """The records and logs of solutions/scripts/ResNet50_horovod.py with 2 ranks and the small network, by launcher."""
-    folder, records = tmp_path_factory.mktemp("solution"), {}
+    folder, done = tmp_path_factory.mktemp("solution"), {}
     text = (ROOT / "solutions/scripts/ResNet50_horovod.py").read_text()
     small = 'network = models.network("SmallCNN", args.image_size, len(dataset.classes))\n'
     text, replaced = re.subn(r"network = keras\.applications\.ResNet50V2\(\n.*\n\)\n", small, text)
@@ -170,8 +170,8 @@ def solution(tmp_path_factory, needs_horovod):
             env={"PYTHONPATH": str(ROOT)},
         )
         assert job.state == "finished", job.err.read_text()
-        records[launcher] = record.load(job.record), job.out.read_text(), job.err.read_text()
-    return records
+        done[launcher] = records.load(job.record), job.out.read_text(), job.err.read_text()
+    return done
 
 
 @pytest.mark.parametrize("launcher", LOCAL)
@@ -451,7 +451,7 @@ def test_rank_that_dies_ends_the_job(tmp_path, launcher, die, rank, needs_horovo
     job.wait(timeout=300, show=False)  # stops a job that still runs: its state is then another
     assert job.state == "failed"
     assert ended(tmp_path), living(tmp_path)
-    found = record.load(job.record)
+    found = records.load(job.record)
     assert found.state == "failed" and len(found.epochs) == 1
     if die == "exception":
         lines = [split_rank(line) for line in job.err.read_text().splitlines()]

@@ -4,10 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from labs import recorded
+from labs import recorded, results
 from labs.jobs import bar
-from labs.results import collect
-from labs.results.run import load_record
 
 HALF = {"epochs_done": 1, "epochs": 4, "step": 3, "steps": 6, "images_per_second": 90.4, "fraction": 0.375}
 
@@ -55,9 +53,10 @@ def test_epoch_that_traces_has_no_rate(shown):
 
 def test_the_last_line_has_the_records_figure_and_not_the_last_one_seen(shown, tmp_path):
     shown, texts = shown
-    runs = {run.workers: file for file in recorded.laptop() for run in [load_record(file.with_suffix(".json"))]}
-    records = [runs[n].with_suffix(".json") for n in (1, 2)]
-    rates = [f"{row['images_per_second']:,.0f} images/s" for row in collect.rows(records)]
+    records = [file.with_suffix(".json") for file in recorded.laptop()]
+    runs = results.load(records)
+    assert [run.workers for run in runs] == [1, 2]
+    rates = [f"{run.images_per_second.value:,.0f} images/s" for run in runs]
     shown.update(HALF, 10.0)
     one, two = (SimpleNamespace(state="finished", records=[record]) for record in records)
     shown.close(one)

@@ -23,7 +23,8 @@ TRAINING = """
 import json, os, pathlib, sys, time
 workers, state = sys.argv[1], sys.argv[2]
 base = pathlib.Path(os.environ["LABS_RUNS"]) / f"{os.environ['LABS_JOB']}_w{workers}"
-base.with_name(base.name + ".json").write_text(json.dumps({"version": 1, "state": state, "epochs": []}))
+record = {"version": 2, "state": state, "configuration": {}, "epochs": []}
+base.with_name(base.name + ".json").write_text(json.dumps(record))
 if state == "running":
     progress = {"epochs_done": 1, "epochs": 4, "step": 3, "steps": 6, "images_per_second": 90.0, "fraction": 0.375}
     base.with_name(base.name + ".progress").write_text(json.dumps(progress))

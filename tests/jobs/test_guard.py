@@ -123,13 +123,13 @@ def test_a_job_that_is_not_started_can_be_shown(tmp_path):
 RECORD = """
 import os, signal, sys, time
 from labs import devices
-from labs.results import record
-from labs.results.record import Configuration, Record
+from labs.results.record import Configuration
+from labs.results.run import Run, save
 path, end = sys.argv[1:]
 has = {"machine": {"cpu": "c", "gpus": []}, "versions": {}, "started": "2026-01-01T00:00:00+00:00", "command": ["a"]}
 asked = Configuration(epochs_per_repeat=1, repeats=1)
-told = Record(name="a", state="running", configuration=asked, epochs=[], dataset_images=1, **has)
-record.save(path, told)
+told = Run(name="a", state="running", configuration=asked, epochs=[], dataset_images=1, **has)
+save(path, told)
 open(path.replace(".json", ".progress"), "w").write("{}")
 open(path + ".there", "w").close()
 if end == "killed":

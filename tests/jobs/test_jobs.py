@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 START = """
 import json, os, pathlib, sys, time
 base = pathlib.Path(os.environ["LABS_RUNS"]) / os.environ["LABS_RUN"]
-record = {"version": 1, "state": "running", "epochs": [], "kept": "as it was"}
+record = {"version": 2, "state": "running", "configuration": {}, "epochs": [], "kept": "as it was"}
 base.with_name(base.name + ".json").write_text(json.dumps(record))
 progress = {"epochs_done": 1, "epochs": 4, "step": 3, "steps": 6, "images_per_second": 90.0, "fraction": 0.375}
 base.with_name(base.name + ".progress").write_text(json.dumps(progress))

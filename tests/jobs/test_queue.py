@@ -291,7 +291,7 @@ def test_ends(slurm, job, state, code, err, expected, words):
     slurm(squeue="", scontrol=SHOW % (state, "None", code))
     job.err.write_text(err)
     record = job.stem.with_name("some_12_w2.json")
-    record.write_text('{"version": 1, "state": "running", "epochs": []}')
+    record.write_text('{"version": 2, "state": "running", "configuration": {}, "epochs": []}')
     assert job.wait(show=False).state == expected
     text = job.explain()
     assert words.format(err=job.err) in text and "\n" not in text

@@ -1,4 +1,4 @@
-"""labs.jobs.standing: where the ranks of a running job are, by a signal alone; labs.results.standstill: in words."""
+"""labs.jobs.standing: where the ranks of a running job are, by a signal alone; labs.jobs.standstill: in words."""
 
 import itertools
 import json
@@ -15,8 +15,7 @@ from tree import ROOT
 from waiting import until
 
 from labs import cli, jobs, stacks
-from labs.jobs import standing
-from labs.results import standstill
+from labs.jobs import standing, standstill
 
 # A user who may read where root's Python lies, but nothing else that root may.
 READS = "+dac_read_search"

@@ -18,7 +18,7 @@ from waiting import until
 
 from labs import devices, jobs
 from labs.jobs import anywhere
-from labs.results import record
+from labs.results import run as records
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests/programs/takes_turns.py"
@@ -437,7 +437,7 @@ def test_real_trainings(tmp_path, launcher, needs_horovod, monkeypatch):
         assert spent - before[job] < 0.01 * 5, f"{job} took {(spent - before[job]) / 5:.1%} of a core while it waited"
     turns.wait(timeout=300)
     assert turns.state == "finished", [job.explain() for job in turns.jobs]
-    found = [record.load(job.record) for job in turns.jobs]
+    found = [records.load(job.record) for job in turns.jobs]
     assert {each.study for each in found} == {turns.study} and {each.sharing for each in found} == {
         "stopped between turns"
     }

@@ -12,8 +12,7 @@ from tree import ROOT
 from waiting import until
 
 from labs.data import shares
-from labs.jobs import launch, standing
-from labs.results import standstill
+from labs.jobs import launch, standing, standstill
 from lessons import training_scripts
 from lessons.standing_still import following
 from teaching.author import regions

@@ -11,7 +11,7 @@ import pytest
 
 from labs import models, recorded
 from labs.results import steps
-from labs.results.run import load_record
+from labs.results.run import load
 from lessons.averages import sgd
 
 ROOT = Path(__file__).parents[2]
@@ -78,7 +78,7 @@ def test_what_more_workers_cost_is_in_each_step_and_not_in_tracing_nor_in_more_i
         [path.with_suffix(".json") for path in recorded.laptop()],
         [path.with_suffix(".json") for path in recorded.laptop_horovod()],
     ):
-        one, two = map(load_record, pair)
+        one, two = map(load, pair)
         assert one.configuration.local_batch == two.configuration.local_batch, "as many images for each worker"
         median = [steps.quantile(*steps.distribution(run)) for run in (one, two)]
         assert median[1] > median[0], "half of the steady steps are longer, so the loss is in the steps"

@@ -1,12 +1,14 @@
-"""Answers that several lessons make: a solution with some text replaced, the .err file of a search, changed rows.
+"""Answers that several lessons make: a solution with some text replaced, the .err file of a search, runs of a study.
 
 A function of a folder gives the answer: it writes a file there, and returns what the check is given.
 """
 
-import copy
 from pathlib import Path
 
 from labs import sandbox
+from labs.results.intervals import Estimate
+from labs.results.record import Configuration
+from labs.results.run import Run
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
 OOM = "OOM when allocating tensor with shape[512,64,8,8] and type float on device:CPU:0 by allocator cpu"
@@ -66,11 +68,21 @@ def evidence(line, found=True):
     return write
 
 
-def changed(rows, number, **values):
-    """Rows with some values of one of them changed."""
-    rows = copy.deepcopy(rows)
-    rows[number] |= values
-    return rows
+def measured(model, workers, seconds, speedup, interval=None, *, images=512, **more):
+    """A run of a study with what was measured of it."""
+    return Run(
+        f"{model}_w{workers}.json",
+        configuration=Configuration(model=model, strategy="mirrored", workers=workers),
+        epoch_seconds=Estimate(seconds),
+        images_per_second=Estimate(images / seconds),
+        speedup=Estimate(speedup, interval),
+        **more,
+    )
+
+
+def changed(runs, number, **values):
+    """Runs with some values of one of them changed."""
+    return [run.model_copy(update=values) if n == number else run for n, run in enumerate(runs)]
 
 
 def tried_out(answer, blank, *instead):

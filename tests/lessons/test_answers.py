@@ -23,6 +23,7 @@ import pytest
 
 from labs import blanks, checks
 from labs.checks import judging, scripts, tasks
+from labs.results.intervals import Estimate
 from lessons import connected
 from teaching.author import regions
 from teaching.grading import judge as grader
@@ -254,25 +255,30 @@ def test_items_are_those_of_the_notebook_in_its_order(name):
 @pytest.mark.parametrize("sentence", ["faster", "slower", "can't tell"])
 def test_a_speedup_above_the_workers_is_never_right_but_to_be_measured_again(sentence, tmp_path, monkeypatch):
     resnet50_scaling = importlib.import_module("answers.resnet50_scaling")
-    rows = resnet50_scaling.changed(resnet50_scaling.ROWS, 1, speedup=2.2, speedup_interval=[1.8, 2.7])
-    assert rows[1]["workers"] == 2
-    state, text = checks.judge("resnet50.6", sentence, rows)
+    runs = resnet50_scaling.changed(resnet50_scaling.RUNS, 1, speedup=Estimate(2.2, (1.8, 2.7)))
+    assert runs[1].workers == 2
+    state, text = checks.judge("resnet50.6", sentence, runs)
     assert state == "open" and text.startswith("too noisy: measure again. 2 workers would be 2.2 times as fast")
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     monkeypatch.setenv("LABS_STRICT", "1")  # noise is nobody's wrong answer
-    assert not checks.check("resnet50.6", sentence, rows) and not checks.answered("resnet50.6")
+    assert not checks.check("resnet50.6", sentence, runs) and not checks.answered("resnet50.6")
     assert grader._of_judge(state, "inside", text).how == "person"  # not as if nothing had been done
-    twice = [row | {"model": name} for name in ("ResNet50V2", "ResNet152V2") for row in rows]
-    assert checks.judge("resnet152.9", twice)[1].startswith("too noisy: measure again. 2 workers would be 2.2 times")
-    rows[1]["speedup"] = 2.0
+    large = [
+        run.model_copy(update={"configuration": run.configuration.model_copy(update={"model": "ResNet152V2"})})
+        for run in runs
+    ]
+    assert checks.judge("resnet152.9", [*runs, *large])[1].startswith(
+        "too noisy: measure again. 2 workers would be 2.2 times"
+    )
+    runs[1].speedup = Estimate(2.0, (1.8, 2.7))
     with pytest.raises(judging.NotRight):
-        checks.check("resnet50.6", "slower", rows)
+        checks.check("resnet50.6", "slower", runs)
 
 
 def test_a_question_about_own_runs_is_open_where_there_are_only_recorded_ones():
     resnet50_scaling = importlib.import_module("answers.resnet50_scaling")
-    rows = [row | {"kind": "recorded"} for row in resnet50_scaling.ROWS]
-    assert checks.judge("resnet50.6", "faster", rows) == (
+    runs = [run.model_copy(update={"kind": "recorded"}) for run in resnet50_scaling.RUNS]
+    assert checks.judge("resnet50.6", "faster", runs) == (
         "open",
         "not done yet. Finish resnet50.3, then run the training: this question is about your own runs.",
     )

@@ -1,10 +1,9 @@
 """Scripts and loss curves side by side."""
 
-import json
-
 import pytest
 from legends import hidden
 
+from labs.results.run import Epoch, Run, save
 from lessons import compare
 
 OLD = '''"""What it does."""
@@ -73,13 +72,8 @@ def test_what_a_script_holds_is_shown_as_text_not_as_html(tmp_path, pages):
 
 
 def record(folder, name, loss, steps):
-    epochs = [
-        {"repeat": r, "epoch": e, "seconds": 1.0, "metrics": {"loss": v + r}}
-        for r in (0, 1)
-        for e, v in enumerate(loss)
-    ]
     path = folder / f"{name}.json"
-    path.write_text(json.dumps({"version": 1, "state": "finished", "steps": steps, "epochs": epochs}))
+    save(path, Run(steps=steps, repeats=[[Epoch(1.0, metrics={"loss": v + r}) for v in loss] for r in (0, 1)]))
     return path
 
 

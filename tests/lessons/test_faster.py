@@ -12,8 +12,8 @@ import pytest
 import tensorflow as tf
 from legends import hidden
 
-from labs import recorded
-from labs.results import intervals, record, watched
+from labs import recorded, results
+from labs.results import intervals, watched
 from labs.results.run import Epoch, Run
 from labs.show.figure import png
 from lessons.faster_steps import by_hand, feeding, limited, pictures, recompute
@@ -98,7 +98,7 @@ def test_no_thread_tunes_the_pipelines_that_are_compared(name):
 
 
 def test_recorded_ladder_is_faster_at_equal_accuracy():
-    runs = [record.load(file) for file in recorded.faster().values()]
+    runs = results.load(recorded.faster().values())
     assert [run.kind for run in runs] == ["recorded"] * len(runs) and len(runs) >= 3
     assert [run.command[0] for run in runs[:2]] == ["scripts/slow.py", "scripts/faster.py"]
     assert all(run.epochs[-1].metrics["val_accuracy"] > 0.8 for run in runs)

@@ -11,7 +11,7 @@ import pytest
 from labs import devices, presets
 from labs.errors import UseError
 from labs.measure import study
-from labs.results import record
+from labs.results.run import load
 from lessons.other_engines import experiments
 
 # The training program as on a machine where TensorFlow is not installed.
@@ -58,8 +58,8 @@ def test_all_engines_agree_and_a_missing_exchange_exceeds_the_tolerance_tenfold(
 def test_a_study_on_jax_leaves_records_of_this_strategy_and_is_reused(tmp_path, needs_jax):
     plan = presets.PRESETS["test"]
     paths = study.run(plan, workers=[1, 2], strategy="jax", out=tmp_path, show=False)
-    runs = [record.load(path) for path in paths]
-    assert [(run.configuration.strategy, run.configuration.workers) for run in runs] == [("jax", 1), ("jax", 2)]
+    runs = [load(path) for path in paths]
+    assert [(run.strategy, run.workers) for run in runs] == [("jax", 1), ("jax", 2)]
     assert all(run.versions["jax"] and run.steps == len(run.epochs[0].step_seconds) for run in runs)
     said = []
     assert study.run(plan, workers=[1, 2], strategy="jax", out=tmp_path, report=said.append) == paths
@@ -74,7 +74,7 @@ def test_without_tensorflow_keras_trains_on_jax(tmp_path, needs_jax):
     subprocess.run(
         [sys.executable, "-c", WITHOUT_TENSORFLOW, *asked, "--run=own", f"--runs={tmp_path}"], env=env, check=True
     )
-    found = record.load(tmp_path / "own.json")
+    found = load(tmp_path / "own.json")
     assert found.state == "finished" and [epoch.images for epoch in found.epochs] == [64, 64]
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 from contextlib import nullcontext
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -12,11 +11,11 @@ from legends import hidden
 from matplotlib.colors import to_hex
 from tree import ROOT
 
-from labs import checks, costs, devices, recorded
+from labs import checks, costs, devices, recorded, results
 from labs.checks import tasks
 from labs.measure import breakdown
 from labs.models import counts
-from labs.results.run import load_record
+from labs.results import metrics
 from labs.show import widgets
 from labs.show.figure import png
 from labs.simulate import reduce, schedule
@@ -197,17 +196,17 @@ def test_an_optional_lesson_is_drawn_as_such_and_costs_no_hours(release, monkeyp
 
 
 def test_the_first_measurement_asks_why_or_says_that_there_is_none():
-    runs = [load_record(path.with_suffix(".json")) for path in recorded.laptop()]
+    runs = results.load(path.with_suffix(".json") for path in recorded.laptop())
     figure, (gain, (low, high)) = ZERO.first(runs), first.speedup(runs)
     assert low < gain < high < 2 and figure.alt.startswith("Why not twice as fast? Seconds of an epoch on 1 worker")
     assert figure.get_suptitle() == "Why not twice as fast?" and png(figure).startswith(b"\x89PNG")
-    busy = [[replace(epoch, others=0.9) for epoch in repeat] for repeat in runs[1].repeats]
-    figure = ZERO.first([runs[0], replace(runs[1], repeats=busy)])
+    busy = [epoch.model_copy(update={"others": 0.9}) for epoch in runs[1].epochs]
+    figure = ZERO.first(metrics.measure([runs[0], runs[1].model_copy(update={"epochs": busy})]))
     assert (
         "the speedup on a busy machine" in figure.get_suptitle().replace("\n", " ") and "a busy machine" in figure.alt
     )
-    unfinished = replace(runs[1], repeats=[])
-    for cut in ([], runs[:1], [runs[0], unfinished]):
+    unfinished = runs[1].model_copy(update={"epochs": []})
+    for cut in ([], runs[:1], metrics.measure([runs[0], unfinished])):
         assert first.speedup(cut) == (None, None)
         assert "run the cell above" in ZERO.first(cut).alt and png(ZERO.first(cut))
 

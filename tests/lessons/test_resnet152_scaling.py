@@ -2,17 +2,14 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from answers import two_networks
 
-from labs import blanks, checks, presets, recorded
+from labs import blanks, checks, presets, recorded, results
 from labs.measure import study
-from labs.results import collect
-from labs.results.run import load_record
 from labs.show import plots
 from lessons.resnet152_scaling import experiments
 from lessons.two_networks import logs
@@ -80,7 +77,7 @@ def trainings(state, *records):
     ],
 )
 def test_own_runs_are_compared_only_where_both_networks_have_them(monkeypatch, small, turns, going, said):
-    monkeypatch.setattr(experiments, "load_record", lambda file: SimpleNamespace(hardware="2 cores"))
+    monkeypatch.setattr(experiments, "load", lambda file: SimpleNamespace(hardware="2 cores"))
     sentence = experiments.lacks(small, turns, "Horovod", going=going)
     assert bool(sentence) == bool(said) and all(part in sentence for part in said)
     assert ("ResNet50V2" in sentence) == (not small)
@@ -91,9 +88,7 @@ def test_own_runs_are_compared_only_where_both_networks_have_them(monkeypatch, s
 @pytest.mark.parametrize("other", ["l2", "m1"])
 def test_own_runs_of_two_machines_are_not_compared(monkeypatch, other, large):
     hardware = {other: "AMD EPYC"}
-    monkeypatch.setattr(
-        experiments, "load_record", lambda file: SimpleNamespace(hardware=hardware.get(file, "Intel Xeon"))
-    )
+    monkeypatch.setattr(experiments, "load", lambda file: SimpleNamespace(hardware=hardware.get(file, "Intel Xeon")))
     sentence = experiments.lacks(["s1"], large, "MirroredStrategy", beside=["m1"])
     assert sentence == "Your own runs come from different hardware: AMD EPYC, Intel Xeon."
 
@@ -118,9 +113,9 @@ def test_largest_batches_are_compared_only_for_equal_memory_on_the_same_device(r
 
 
 def test_where_own_runs_are_missing_there_is_nothing_to_judge():
-    state, text = checks.judge("resnet152.9", two_networks.ROWS, "You have no finished runs.")
+    state, text = checks.judge("resnet152.9", two_networks.RUNS, "You have no finished runs.")
     assert state == "open" and "nothing of yours to judge. You have no finished runs." in text
-    assert "Fill the blank" not in text and checks.judge("resnet152.9", two_networks.ROWS, "")[0] == "right"
+    assert "Fill the blank" not in text and checks.judge("resnet152.9", two_networks.RUNS, "")[0] == "right"
 
 
 def test_a_network_has_one_colour_in_the_plots_of_both_recorded_studies():
@@ -128,16 +123,16 @@ def test_a_network_has_one_colour_in_the_plots_of_both_recorded_studies():
     for files in (recorded.laptop_two_networks(), recorded.laptop_two_networks_horovod()):
         chosen = experiments.both(files)
         assert sorted(chosen) == sorted(files)
-        axis = plots.scaling(collect.rows(chosen), ("epoch time",)).axes[0]
+        axis = plots.scaling(results.load(chosen), ("epoch time",)).axes[0]
         colours.append({bars.get_label().split(",")[0]: bars.lines[0].get_color() for bars in axis.containers})
     assert colours[0] == colours[1] and len(set(colours[0].values())) == 2
 
 
 @pytest.mark.parametrize("times, says", [(1, False), (0.01, True)])
 def test_a_log_in_whole_seconds_says_nothing_of_epochs_below_one(times, says):
-    runs = [load_record(file) for file in recorded.laptop_two_networks()]
-    for run in runs:
-        run.repeats = [[replace(epoch, seconds=times * epoch.seconds) for epoch in each] for each in run.repeats]
+    runs = results.load(recorded.laptop_two_networks())
+    for epoch in (epoch for run in runs for epoch in run.epochs):
+        epoch.seconds *= times
     exact, *rounded = logs.table(runs, "ResNet152V2", "ResNet50V2")
     assert exact["95 % interval"].startswith("[") and exact["difference real?"] in ("yes", "no", "can't tell")
     for row in rounded:

@@ -151,16 +151,82 @@ def test_overlapping_time_counts_once():
     assert timeline.covered([]) == 0
 
 
-@pytest.mark.parametrize("share", [0.45, 0.6, 0.9])
-def test_a_timeline_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path, share, marks):
-    text = MARKS.read_text()
+@pytest.mark.parametrize("every", [1, 41])
+def test_a_timeline_cut_at_any_byte_is_read_as_far_as_it_goes_and_says_so(tmp_path, capsys, every):
+    """Never another number, and never anything but a sentence."""
+    path, stages, whole = tmp_path / "cut.json", set(), MARKS
+    if every == 1:
+        whole, step = tmp_path / "whole.json", old("a.grad", "b.grad").removeprefix("[\n")
+        whole.write_text(f"[\n{2 * step}".rstrip(",\n") + "]")
+    raw, marks = whole.read_bytes().rstrip(), timeline.read(whole)
+    rows, overlaps = timeline.summary(marks), timeline.overlap(marks)
+    for end in range(0, len(raw), every):
+        path.write_bytes(raw[:end])
+        try:
+            events = timeline.read(path)
+        except TimelineError as problem:
+            assert "no events: the job ended before the first exchange, or another rank was asked" in str(problem)
+            assert not stages, "what is longer holds no less"
+            continue
+        assert not events.complete and capsys.readouterr().out == f"cut.json: {timeline.CUT}.\n"
+        assert all(item in marks for item in events if item.end is not None)
+        try:
+            found = timeline.summary(events)
+        except TimelineError as problem:
+            assert "so there is no step" in str(problem) and stages <= {0}
+            stages.add(0)
+            continue
+        stages.add(len(found))
+        if len(found) > 1 or found[0]["tensors"] == rows[0]["tensors"]:  # of a first step nobody knows its tensors
+            assert found == rows[: len(found)] and timeline.overlap(events) == overlaps[: len(found)]
+    assert stages >= set(range(len(rows)))
+
+
+def test_a_picture_of_a_cut_timeline_says_so(tmp_path, marks):
     path = tmp_path / "cut.json"
-    path.write_text(text[: int(share * len(text))])
+    path.write_bytes(MARKS.read_bytes()[:-2000])
+    cut = timelines.figure(timeline.read(path))
+    assert timeline.CUT in cut.get_supxlabel() and timeline.CUT in cut.alt
+    assert timeline.read(MARKS).complete and timeline.CUT not in timelines.figure(marks).alt
+    assert timelines.figure(marks).get_supxlabel() == "measured"
+
+
+def old(*tensors, end=""):
+    """A timeline as older versions of Horovod wrote it: without the time of its start, and never closed."""
+    lines = []
+    for pid, name in enumerate(tensors):
+        head = f'"pid": {pid}'
+        lines += [
+            f'{{"name": "process_name", "ph": "M", {head}, "args": {{"name": "{name}"}}}}',
+            f'{{"ph": "B", "name": "NEGOTIATE_ALLREDUCE", "ts": 500, {head}}}',
+            f'{{"ph": "X", "name": "0", "ts": 510, {head}, "dur": 0}}',
+            f'{{"ph": "X", "name": "1", "ts": 5510, {head}, "dur": 0}}',
+            f'{{"ph": "E", "ts": 5520, {head}}}',
+            f'{{"ph": "B", "name": "ALLREDUCE", "ts": 5530, {head}}}',
+            f'{{"ph": "B", "name": "NCCL_ALLREDUCE", "ts": 5540, {head}}}',
+            f'{{"ph": "E", "ts": 6240, {head}}}',
+            f'{{"ph": "E", "ts": 6250, {head}, "args": {{"dtype": "float32", "shape": "[64, 10]"}}}}',
+        ]
+    return "[\n" + "".join(f"{line},\n" for line in lines) + end
+
+
+def test_a_timeline_without_the_time_of_its_start_is_one(tmp_path):
+    path = tmp_path / "old.json"
+    path.write_text(old("allreduce.gradients/dense", end='{"ph": "B", "name": "NEGOTIATE_ALLREDUCE", "ts": 72'))
     events = timeline.read(path)
-    whole = [item for item in events if item.end is not None]
-    assert 0 < len(whole) < len(marks)
-    assert all(item in marks for item in whole)
-    assert len(timeline.summary(events)) >= 1
+    (row,) = timeline.summary(events)
+    assert not events.complete and row["last"] == 1 and row["bytes"] == 2560
+    assert row["waited"] == {0: pytest.approx(0.005), 1: 0} and row["allreduce_seconds"] == pytest.approx(0.0007)
+    path.write_text(old("allreduce.gradients/dense").rstrip(",\n") + "]")
+    assert timeline.read(path).complete
+
+
+@pytest.mark.parametrize("mark", ["\n", "\t", "\x00"])
+def test_a_line_break_in_the_name_of_a_tensor_is_accepted(tmp_path, mark):
+    path = tmp_path / "names.json"
+    path.write_text(old(f"gradients/model{mark}_1/kernel"))
+    assert [item.tensor for item in timeline.read(path)] == [f"gradients/model{mark}_1/kernel"]
+    assert timelines.figure(timeline.read(path)).alt
 
 
 def test_a_rank_that_never_came_is_seen(tmp_path):
@@ -182,15 +248,19 @@ def test_a_compressed_timeline_gives_the_same(tmp_path, marks):
     ("content", "said"),
     [
         (None, "no timeline (No such file or directory)"),
-        ("", "is empty"),
-        ("[\n", "is empty"),
+        ("", "no events: the job ended before the first exchange, or another rank was asked (rank 0 writes the"),
+        ("[", "no events: the job ended before the first exchange, or another rank was asked (rank 0 writes the"),
+        ("[]\n", "no events"),
         ("no JSON", "is not a timeline of Horovod"),
         ('{"version": 1, "epochs": []}', "is not a timeline of Horovod"),
         ('[{"ph": "X", "name": "step", "ts": 1, "dur": 5, "pid": 1}]', "is not a timeline of Horovod"),
         (
             '[{"ph": "M", "name": "process_name", "pid": 0, "args": {"start_time_since_epoch_in_micros": 1}},',
-            "no collective",
+            "no events",
         ),
+        ('[{"name": "process_name", "ph": "M", "pid": 0, "args": {"name": "dense"}},\n{"ph": "B", "na', "no events"),
+        ('[{"name": "process_name", "ph": "M", "pid": [0], "args": [1]}, {"ph": "B", "args": 7}', "is not a timeline"),
+        ("[1, 2, 3]", "is not a timeline of Horovod"),
     ],
 )
 def test_other_files_are_refused_in_one_line(tmp_path, content, said):

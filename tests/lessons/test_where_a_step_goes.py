@@ -9,7 +9,7 @@ import pytest
 
 from labs import jobs, presets
 from labs.measure import breakdown
-from labs.results import intervals
+from labs.results import intervals, metrics
 from lessons.where_a_step_goes import experiments
 
 NAMES = ("ResNet50V2", "ResNet152V2")
@@ -67,7 +67,7 @@ def test_the_parts_are_compared_with_a_training_of_the_same_batch_alone(runs, ca
     steps = {"ResNet50V2": measured(), "ResNet152V2": measured("ResNet152V2", 2.4, local_batch=32)}
     found = experiments.whole_steps(steps, runs)
     run = next(run for run in runs if (run.model, run.workers) == ("ResNet50V2", 2))
-    taken = [epoch / run.steps for epoch in run.steady_times()[0]]
+    taken = [epoch / run.steps for epoch in metrics.sample(run)[0]]
     assert list(found) == ["ResNet50V2"] and found["ResNet50V2"]["whole step"][0] == pytest.approx(
         sum(taken) / len(taken)
     )

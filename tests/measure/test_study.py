@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from labs import cli, devices, jobs, models, presets, printed, recorded
+from labs import cli, devices, jobs, models, presets, printed, recorded, results
 from labs.jobs import anywhere
 from labs.measure import study
-from labs.results import record
+from labs.results import run as records
+from labs.results import tables
+from labs.results.intervals import UNKNOWN, Estimate
+from labs.results.record import Configuration
 
 ROOT = Path(__file__).parents[2]
 TEST = presets.PRESETS["test"]
@@ -49,7 +52,7 @@ def test_the_whole_study_from_the_shell(shell):
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     for name, workers in zip(NAMES, TEST.workers, strict=True):
-        found = record.load(out / f"{name}.json")
+        found = records.load(out / f"{name}.json")
         has = found.configuration
         assert (found.state, has.workers, has.repeats) == ("finished", workers, TEST.repeats)
         assert len(found.epochs) == TEST.repeats * TEST.epochs
@@ -62,7 +65,7 @@ def test_the_whole_study_from_the_shell(shell):
 @pytest.mark.more("a study over Horovod leaves the same records as one over MirroredStrategy")
 def test_study_with_horovod_leaves_the_same_records(shell, tmp_path, needs_horovod):
     (path,) = study.run(TEST, workers=[2], strategy="horovod", out=tmp_path, show=False)
-    mirrored, horovod = record.load(shell[1] / f"{NAMES[1]}.json"), record.load(path)
+    mirrored, horovod = records.load(shell[1] / f"{NAMES[1]}.json"), records.load(path)
     assert path.name == "SmallCNN_horovod_w2_b64.json"
     assert horovod.weights["identical"] and horovod.weights["ranks"] == 2
     assert horovod.configuration == mirrored.configuration.model_copy(update={"strategy": "horovod"})
@@ -133,15 +136,15 @@ def test_fresh_measures_again(shell, monkeypatch):
     ],
 )
 def test_only_a_finished_record_of_the_same_configuration_and_versions_is_reused(shell, tmp_path, change):
-    found = record.load(shell[1] / f"{NAMES[0]}.json")
+    found = records.load(shell[1] / f"{NAMES[0]}.json")
     wanted = study.configuration(TEST, "SmallCNN", 1, "mirrored")
     path = tmp_path / "record.json"
-    record.save(path, found)
+    records.save(path, found)
     assert study.reusable(path, wanted)
     place = found if set(change) <= {"state", "versions"} else found.configuration
     for key, value in change.items():
         setattr(place, key, value)
-    record.save(path, found)
+    records.save(path, found)
     assert not study.reusable(path, wanted)
 
 
@@ -150,7 +153,7 @@ def test_what_is_no_record_is_not_reused(tmp_path, text):
     path = tmp_path / "record.json"
     if text is not None:
         path.write_text(text)
-    assert not study.reusable(path, record.Configuration())
+    assert not study.reusable(path, Configuration())
 
 
 def test_failing_run_stops_the_study_with_its_reason_and_the_next_call_goes_on_from_there(shell, tmp_path, monkeypatch):
@@ -210,7 +213,7 @@ def test_trainings_that_do_not_fit_beside_each_other_are_started_anew_in_each_ro
     plan, said = dataclasses.replace(TEST, epochs=3, images=64), []
     paths = study.run(plan, out=tmp_path / "runs", show=False, report=said.append)
     assert together == NAMES and "each round starts them anew" in said[-1]
-    found = [record.load(path) for path in paths]
+    found = [records.load(path) for path in paths]
     assert {each.sharing for each in found} == {"started anew in each round"} and len(
         {each.study for each in found}
     ) == 1
@@ -221,11 +224,9 @@ def test_trainings_that_do_not_fit_beside_each_other_are_started_anew_in_each_ro
         [(1, 1, drawn[0].index(place)), (2, 2, drawn[1].index(place))] for place in (0, 1)
     ]
     assert study._on_record(paths, [study.configuration(plan, "SmallCNN", count, "mirrored") for count in (1, 2)])
-    from labs.results import collect
-
     assert sorted((tmp_path / "runs").glob("*.json")) == sorted(paths), "no file of a round is left"
-    row = next(row for row in collect.rows(paths) if row["workers"] == 2)
-    assert row["rounds"] == 2 and row["speedup_interval"]
+    two = next(run for run in results.load(paths) if run.workers == 2)
+    assert tables.counted(two) == 2 and two.speedup.interval
 
 
 def test_what_takes_turns_has_names_of_its_own():
@@ -244,27 +245,28 @@ def test_what_takes_turns_has_names_of_its_own():
 
 def test_one_configuration_against_itself_is_what_differences_must_exceed(tmp_path):
     def write(name, seconds):
-        made = record.load(recorded.laptop_two_networks()[0])
+        made = records.load(recorded.laptop_two_networks()[0])
         epochs = [made.epochs[0].model_copy(update={"epoch": n, "round": n or None, "seconds": s})
                   for n, s in enumerate([9.0, *seconds])]  # fmt: skip
-        record.save(tmp_path / f"{name}.json", made.model_copy(update={"study": "s", "epochs": epochs}))
+        records.save(tmp_path / f"{name}.json", made.model_copy(update={"study": "s", "epochs": epochs}))
         return tmp_path / f"{name}.json"
 
     paths = write("once", [4.0, 4.4, 4.0, 4.2]), write("again", [4.0, 4.3, 4.1, 4.2])
     ratio, floor = found = study.itself(paths)
     assert ratio.value == pytest.approx((4.4 / 4.3 * 4.0 / 4.1) ** 0.25)
     assert 1 + floor == max(ratio.interval[1], 1 / ratio.interval[0]) and 0.01 < floor < 0.05
-    rows = [
-        {"workers": workers, "speedup": speedup, "efficiency": speedup and speedup / workers, "source": f"{speedup}"}
-        for workers, speedup in ((1, 1.0), (2, 1.005), (2, 1.99), (2, 1.5), (2, None))
+    runs = [
+        records.Run(f"{gain}", configuration={"workers": n}, speedup=Estimate(gain), efficiency=Estimate(gain / n))
+        for n, gain in ((1, 1.0), (2, 1.005), (2, 1.99), (2, 1.5))
     ]
-    first, *others = study.believed(rows, found)
+    runs.append(records.Run("unknown", configuration={"workers": 2}, speedup=UNKNOWN, efficiency=UNKNOWN))
+    first, *others = study.believed(runs, found)
     assert f"Believe no difference below {floor:.1%}" in first
     assert [line.split(" differs")[0] for line in others] == [
         "1.005: its speedup of 1.005", "1.99: its efficiency of 0.995",
     ]  # fmt: skip
     few = study.itself([write(name, [4.0]) for name in ("once", "again")])
-    assert few[1] is None and "without an interval" in study.believed(rows, few)[0]
+    assert few[1] is None and "without an interval" in study.believed(runs, few)[0]
 
 
 def test_one_worker_is_measured_beside_each_other_number():
@@ -279,9 +281,9 @@ def test_records_of_different_studies_are_measured_again(shell, tmp_path):
         shutil.copy(shell[1] / path.name, path)
     wanted = [study.configuration(TEST, "SmallCNN", count, "mirrored") for count in (1, 2)]
     assert study._on_record(paths, wanted)
-    found = record.load(paths[1])
+    found = records.load(paths[1])
     found.study = "another"
-    record.save(paths[1], found)
+    records.save(paths[1], found)
     assert not study._on_record(paths, wanted)
 
 
@@ -300,7 +302,7 @@ def test_more_workers_than_cores_and_a_rest_that_would_leave_one_empty(tmp_path)
     plan = dataclasses.replace(TEST, images=8 * count + 2, local_batch=8, epochs=1, repeats=1)
     said = []
     (path,) = study.run(plan, workers=[count], out=tmp_path, show=False, report=said.append)
-    found = record.load(path)
+    found = records.load(path)
     has = found.configuration
     assert found.oversubscribed is True and "oversubscribed" in said[0]
     assert (found.steps, found.epochs[0].images) == (1, 8 * count)
@@ -308,9 +310,7 @@ def test_more_workers_than_cores_and_a_rest_that_would_leave_one_empty(tmp_path)
     assert found.machine["cores"] == count - 1
     assert f"{count} workers on {printed.several(count - 1, 'core')}" in path.with_suffix(".err").read_text()
 
-    from labs.results import collect
-
-    assert f"{count}*" in collect.table(collect.rows(path))
+    assert f"{count}*" in results.table(results.load(path))
 
 
 # A study that cannot be run
@@ -402,24 +402,24 @@ def slower(folder, factors):
     paths = []
     for log in recorded.laptop():
         for name in ("ResNet50V2", "Other"):
-            made = record.load(log.with_suffix(".json"))
+            made = records.load(log.with_suffix(".json"))
             workers, made.configuration.model = made.configuration.workers, name
             for epoch in made.epochs:
                 epoch.seconds *= factors[workers] if name == "Other" else 1.0
             paths.append(folder / f"{name}_{workers}.json")
-            record.save(paths[-1], made)
+            records.save(paths[-1], made)
     return paths
 
 
 @pytest.mark.parametrize(("factors", "ratio"), [({1: 3.0, 2: 3.0}, 1.0), ({1: 3.0, 2: 6.0}, 0.5)])
 def test_verdict_on_the_difference_of_two_networks(tmp_path, factors, ratio):
-    (told,) = study.verdicts(slower(tmp_path, factors))
+    (told,) = study.verdicts(results.load(slower(tmp_path, factors)))
     assert told["workers"] == 2 and told["verdict"].names == ("Other", "ResNet50V2")
     assert told["verdict"].ratio == pytest.approx(ratio, rel=1e-6)
     assert (told["verdict"].answer == "yes") == (ratio == 0.5)
 
 
 def test_no_verdict_without_a_second_network_or_a_baseline(tmp_path):
-    paths = slower(tmp_path, {1: 1.0, 2: 1.0})
-    assert study.verdicts([path for path in paths if "Other" in path.name]) == []
-    assert study.verdicts([path for path in paths if "2.json" in path.name]) == []
+    runs = results.load(slower(tmp_path, {1: 1.0, 2: 1.0}))
+    assert study.verdicts([run for run in runs if run.model == "Other"]) == []
+    assert study.verdicts([run for run in runs if run.workers == 2]) == []

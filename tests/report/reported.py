@@ -1,13 +1,12 @@
 """Small courses to report on: a release with notebooks, scripts and runs that are made from the recorded ones."""
 
-import copy
 import json
 import os
 
 from labs import files, recorded
 from labs.checks import tasks
 from labs.course import release
-from labs.results import record as records
+from labs.results import run as records
 
 SCRIPT = "import keras\nrate = ...  # your code here\nmodel.fit()\n"
 DONE = SCRIPT.replace("...  # your code here", "0.01")
@@ -57,38 +56,34 @@ def course(root, answers=None, contents=None):
 
 
 def study(number=0, network="ResNet50V2", name="ResNet50"):
-    """Records of a network on 1 and 2 workers in turns, as if measured here: {name: Record}."""
+    """Runs of a network on 1 and 2 workers in turns, as if measured here: {name: Run}."""
     found = {}
-    for workers, path in enumerate(path for path in recorded.laptop_two_networks() if network in path.name):
-        record = records.load(path).model_copy(deep=True)
-        record.name, record.kind, record.study = f"{name}_w{workers + 1}", "measured", f"study{number}"
-        record.machine, record.command = dict(MACHINE), [f"scripts/{name}.py", "--n_gpus", str(workers + 1)]
-        record.started, record.finished = "2026-01-02T10:00:00+00:00", "2026-01-02T10:10:00+00:00"
-        found[record.name] = record
+    for workers, path in enumerate((path for path in recorded.laptop_two_networks() if network in path.name), 1):
+        run = records.load(path)
+        run.name, run.kind, run.study = f"{name}_w{workers}", "measured", f"study{number}"
+        run.machine, run.command = dict(MACHINE), [f"scripts/{name}.py", "--n_gpus", str(workers)]
+        run.started, run.finished = "2026-01-02T10:00:00+00:00", "2026-01-02T10:10:00+00:00"
+        found[run.name] = run
     assert len(found) == 2, "the recorded study of two networks has changed"
     return found
 
 
 def keep(root, runs, log=True):
-    """Write {name: Record} into a course's folder of runs, each with a log."""
-    for name, record in runs.items():
+    """Write {name: Run} into a course's folder of runs, each with a log."""
+    for name, run in runs.items():
         folder = root / "notebooks/runs"
-        records.save(folder / f"{name}.json", record)
+        records.save(folder / f"{name}.json", run)
         if log:
-            lines = [f"Model ResNet50V2 {record.configuration.workers} workers", "Epoch 1/1"]
+            lines = [f"Model ResNet50V2 {run.workers} workers", "Epoch 1/1"]
             files.write(folder / f"{name}.out", "\n".join([*lines, "4/4 - 5s - 1s/step - accuracy: 0.5 - loss: 1.5\n"]))
             files.write(folder / f"{name}.err", "")
     return root
 
 
-def changed(record, **values):
-    """A copy of a record with other values; configuration={...} changes some of its configuration."""
-    record = copy.deepcopy(record)
-    for name, value in values.pop("configuration", {}).items():
-        setattr(record.configuration, name, value)
-    for name, value in values.items():
-        setattr(record, name, value)
-    return record
+def changed(run, **values):
+    """A copy of a run with other values; configuration={...} changes some of its configuration."""
+    configuration = run.configuration.model_copy(update=values.pop("configuration", {}))
+    return run.model_copy(update={"configuration": configuration} | values, deep=True)
 
 
 def saved(root, when):

@@ -16,7 +16,7 @@ from tree import ROOT, clean_environment
 
 from labs import files, report
 from labs.report import form
-from labs.results import record as records
+from labs.results import run as records
 
 ANSWER = """The speedup is $S = T_1 / T_2$, see ResNet50_w2.
 

@@ -36,7 +36,7 @@ def root(tmp_path):
 
 
 def runs(root):
-    return {name: held.record for name, held in course.look(root).held.items()}
+    return {name: held.run for name, held in course.look(root).held.items()}
 
 
 def test_where_all_agrees_nothing_is_found(root):
@@ -82,7 +82,7 @@ def shows(*entries):
     """A notebook's cell whose output says which runs it shows: (file, kind, started)."""
     said = {file: {"kind": kind, "started": started} for file, kind, started in entries}
     output = {"output_type": "display_data", "data": {}, "metadata": {"labs": {"shows": said}}}
-    return {"cell_type": "code", "source": "tables.scaling(rows)", "outputs": [output]}
+    return {"cell_type": "code", "source": "tables.scaling(runs)", "outputs": [output]}
 
 
 def with_output(root, *entries):
@@ -102,14 +102,14 @@ def test_an_output_of_an_older_record_is_named(root):
 
 
 def test_tables_and_figures_of_a_notebook_say_which_runs_they_show(root, monkeypatch):
-    from labs.results import collect
+    from labs import results
     from labs.show import plots, tables
 
     displayed = []
     monkeypatch.setattr("IPython.display.display", lambda data, raw, metadata=None: displayed.append(metadata))
-    rows = collect.rows([root / "notebooks/runs"])
-    tables.scaling(rows)
-    plots.show(plots.scaling(rows))
+    measured = results.load([root / "notebooks/runs"])
+    tables.scaling(measured)
+    plots.show(plots.scaling(measured))
     one, two = (held.run for held in course.look(root).held.values())
     plots.show(plots.rounds(two, one))
     assert len(displayed) == 3 and all(metadata == displayed[0] for metadata in displayed)

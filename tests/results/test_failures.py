@@ -259,11 +259,13 @@ def test_cut_anywhere_never_names_another_failure(name):
         assert (found and found["kind"]) in known, text[:end]
 
 
+FILLERS = {"numbers": b"0.125\n", "losses": b"loss: 0.125, mean_squared_error: 0.25\n", "bars": b"=" * 5000 + b"\b\r"}
+
+
 @pytest.mark.parametrize("name", SEEN)
-@pytest.mark.parametrize("filler", [b"0.125\n", b"loss: 0.125, mean_squared_error: 0.25\n", b"=" * 5000 + b"\b\r"])
+@pytest.mark.parametrize("filler", FILLERS.values(), ids=FILLERS)
 def test_a_large_file_names_the_same_failure_wherever_it_stands(tmp_path, monkeypatch, name, filler):
     monkeypatch.setattr("labs.results.text.PIECE", 2**12)
-    monkeypatch.setattr("labs.results.text.WHOLE", 2**13)
     text, kind, number = SEEN[name]
     much = filler * (2**15 // len(filler)) + b"\n"
     for before, after in ((b"", much), (much[: 2**12] + b"\n", much), (much, b"")):
@@ -281,3 +283,75 @@ def test_exception_whose_name_is_cut_off_is_not_named():
 def test_cancelled_line_that_is_cut_off_says_that_it_may_be_the_time_limit():
     found = failures.failure("start\nslurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-21T09:43:58 DUE TO TI")
     assert found["kind"] == "cancelled" and "cut off" in found["advice"]
+
+
+STALL = (
+    "[2026-03-01 10:01:11.5: W horovod/common/stall_inspector.cc:107] One or more tensors were submitted to be "
+    "reduced, gathered or broadcasted by subset of ranks and are waiting for remainder of ranks.\n"
+)
+LIMIT = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-03-01T10:30:02 DUE TO TIME LIMIT ***\n"
+
+
+def stall(missing):
+    """Horovod's message; missing: {rank: tensors to which it has not come}."""
+    return STALL + "Missing ranks:\n" + "".join(f"{rank}: [{tensors}]\n" for rank, tensors in missing.items())
+
+
+@pytest.mark.parametrize("prefix", ["", "[1,0]<stderr>:", "0: "])
+def test_a_stall_comes_before_the_time_limit_that_ends_it(prefix):
+    """Rank 0 evaluates alone: it stands in another call than the others."""
+    twice = 2 * stall({0: "grads_0", 1: "val_loss", 2: "val_loss"})
+    text = "".join(f"{prefix}{line}\n" for line in twice.splitlines())
+    found = failures.failure(text + LIMIT)
+    assert (found["kind"], found["line_number"]) == ("stalled", 1)
+    assert "rank 0 has not come to grads_0; ranks 1, 2 have not come to val_loss" in found["advice"]
+    assert "if rank() == 0" in found["advice"] and "line 11 is the cause: time limit" in found["advice"]
+
+
+def test_a_stall_of_one_rank_says_nothing_of_other_calls():
+    found = failures.failure(stall({2: "grads_0"}) + SEEN["scancel of a batch script"][0])
+    assert found["kind"] == "stalled" and "rank 2 has not come to grads_0" in found["advice"]
+    assert "different calls" not in found["advice"]
+    old = STALL + "Stalled ops:\nDistributedSGD_Allreduce [missing ranks: 1, 3]\n"
+    assert "ranks 1, 3 have not come to DistributedSGD_Allreduce" in failures.failure(old + LIMIT)["advice"]
+
+
+def test_a_stall_that_passed_is_not_the_failure():
+    """What another line proves counts, and a stall alone is a warning."""
+    assert failures.failure(stall({0: "grads_0"})) is None
+    raised = "Traceback (most recent call last):\n  File x\nValueError: bad shard\n"
+    assert failures.failure(stall({0: "grads_0"}) + raised)["kind"] == "python error"
+    assert failures.failure(stall({0: "grads_0"}) + SEEN["memory"][0])["kind"] == "out of memory"
+
+
+def test_horovods_shutdown_after_a_stall_is_its_echo():
+    """One rank has ended, the other waits for it, until Horovod gives up."""
+    down = "errors_impl.UnknownError:  Horovod has been shut down. This was caused by an exception on one of the ranks"
+    text = stall({0: "grads_0"}) + f"Traceback (most recent call last):\n  File x\n{down}\n"
+    assert failures.failure(text)["kind"] == "stalled"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "says"),
+    [
+        ("n1:41:42 [1] include/shm.h:48 NCCL WARN Call to posix_fallocate failed : No space left on device\n"
+         "UnknownError: ncclCommInitRank failed: unhandled system error\n", "shared memory", "Not the disk"),
+        ("srun: error: n1: task 1: Bus error (core dumped)\n", "shared memory", "/dev/shm"),
+        ("[n1:41] Signal: Bus error (7)\nsrun: error: n1: task 1: Bus error\n", "shared memory", "--shm-size"),
+        ("Traceback (most recent call last):\n  File x\nOSError: No space left on device\n", "disk full", "df"),
+        ("srun: fatal: cpus-per-task set by two different environment variables\n", "job error", "SLURM refuses"),
+    ],
+)  # fmt: skip
+def test_shared_memory_disk_and_what_slurm_refuses(text, kind, says):
+    found = failures.failure(text)
+    assert (found["kind"], found["line_number"]) == (kind, 3 if kind == "disk full" else 1) and says in found["advice"]
+
+
+def test_the_reason_in_the_out_counts_more_than_that_something_failed(tmp_path):
+    out, err = tmp_path / "a.out", tmp_path / "a.err"
+    out.write_text("Traceback (most recent call last):\n  File x\nAssertionError: too slow\n")
+    err.write_text("srun: error: n1: task 0: Exited with exit code 1\n")
+    assert failures.in_files(err, out)["line"] == "AssertionError: too slow"
+    out.write_text("all is well\n")
+    assert failures.in_files(err, out)["kind"] == "job error"
+    assert failures.in_files(None, tmp_path / "no.err") is None

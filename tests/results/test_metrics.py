@@ -3,16 +3,16 @@
 import json
 import math
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from labs import recorded
+from labs import recorded, results
 from labs.errors import LabsError
-from labs.results import collect, intervals, log, metrics
-from labs.results import record as records
-from labs.results.run import Epoch, MetricsError, Run, from_record
+from labs.results import intervals, log, metrics, tables
+from labs.results import run as records
+from labs.results.metrics import MetricsError
+from labs.results.run import Epoch, Run
 
 RECORDED = recorded.CTE_POWER
 LOGS = Path(__file__).parents[1] / "data" / "logs"
@@ -20,7 +20,7 @@ LOGS = Path(__file__).parents[1] / "data" / "logs"
 
 def run(workers=1, times=((9.0, 4.0, 4.0),), batch=64, images=1792, resolution=0.0, **fields):
     """A weak scaling run: `batch` images per worker; `times` are the epochs of each repeat in seconds."""
-    repeats = [[Epoch(t, resolution, images, {"loss": 1.0 / n}) for n, t in enumerate(r, 1)] for r in times]
+    repeats = [[Epoch(t, resolution, images, metrics={"loss": 1.0 / n}) for n, t in enumerate(r, 1)] for r in times]
     known = {
         "model": "M",
         "strategy": "mirrored",
@@ -29,13 +29,17 @@ def run(workers=1, times=((9.0, 4.0, 4.0),), batch=64, images=1792, resolution=0
         "local_batch": batch,
     }
     steps = -(-1792 // (batch * workers))
-    return but(Run("a.json", kind="measured", steps=steps, repeats=repeats), **known | fields)
+    return but(Run("a.json", steps=steps, repeats=repeats), **known | fields)
 
 
-def but(run, **fields):
+def but(run, repeats=None, hardware=None, **fields):
     """The run with other values of some fields, of its own or of its configuration."""
-    inside = {key: fields.pop(key) for key in list(fields) if key not in vars(run)}
-    return replace(run, **fields, configuration=run.configuration.model_copy(update=inside))
+    if repeats is not None:
+        fields["epochs"] = Run(repeats=repeats).epochs
+    if hardware:
+        fields["machine"] = {"cpu": hardware}
+    inside = {key: fields.pop(key) for key in list(fields) if key in type(run.configuration).model_fields}
+    return run.model_copy(update=fields | {"configuration": run.configuration.model_copy(update=inside)})
 
 
 def record(**fields):
@@ -52,22 +56,24 @@ def record(**fields):
         for e in range(3)
     ]
     return {
-        "version": 1,
+        "version": 2,
         "name": "a",
         "kind": "measured",
         "state": "finished",
-        "model": "ResNet50V2",
-        "strategy": "mirrored",
-        "workers": 2,
-        "nodes": 1,
-        "global_batch": 128,
-        "local_batch": 64,
+        "configuration": {
+            "model": "ResNet50V2",
+            "strategy": "mirrored",
+            "workers": 2,
+            "nodes": 1,
+            "global_batch": 128,
+            "local_batch": 64,
+            "dataset": "digits",
+            "image_size": 32,
+            "precision": "float32",
+            "repeats": 2,
+        },
         "steps": 14,
-        "dataset": "digits",
-        "image_size": 32,
-        "precision": "float32",
         "oversubscribed": False,
-        "repeats": 2,
         "epochs": epochs,
         "machine": {"cpu": "Some CPU", "gpus": []},
         "something_new": 1,
@@ -129,47 +135,53 @@ def test_epochs_of_zero_whole_seconds_give_null():
     ],
 )
 def test_images_of_an_epoch(images, batch, steps, expected):
-    counted, why = metrics.epoch_images(but(run(images=None), images=images, global_batch=batch, steps=steps))
+    counted, why = metrics.epoch_images(but(run(images=None), dataset_images=images, global_batch=batch, steps=steps))
     assert counted == expected and (why is None) == (expected is not None)
 
 
 def test_data_that_nobody_sharded_is_named():
-    unsharded = but(run(4, images=None), images=50000, global_batch=1024, local_batch=256, steps=196)
+    unsharded = but(run(4, images=None), dataset_images=50000, global_batch=1024, local_batch=256, steps=196)
     assert "sharded" in metrics.epoch_images(unsharded)[1]
     with pytest.raises(MetricsError, match="sharded"):
-        metrics.speedup(unsharded, but(run(images=None), images=50000, global_batch=256, steps=196))
+        metrics.speedup(unsharded, but(run(images=None), dataset_images=50000, global_batch=256, steps=196))
+
+
+def test_a_rate_without_an_upper_bound_is_no_crash():
+    """Times of one second or none: what rounding leaves open begins at 0."""
+    rate = metrics.throughput(run(times=[(1, 0, 1), (1, 0, 1)], resolution=1.0))
+    assert rate.value == 1792 / 0.5 and rate.interval[1] == math.inf
 
 
 def test_throughput_is_images_over_seconds():
     estimate = metrics.throughput(run(times=[(9, 4, 4)], resolution=1.0))
     assert estimate.value == 448 and estimate.interval is None
     assert estimate.rounded == pytest.approx((1792 / 4.5, 1792 / 3.5))
-    row = metrics.summarise([run(2, times=[(9, 4, 4)])])[0]
-    assert row["images_per_second"] == 448 and row["images_per_second_per_worker"] == 224
+    (found,) = metrics.measure([run(2, times=[(9, 4, 4)])])
+    assert found.images_per_second.value == 448 and found.images_per_second_per_worker == 224
 
 
 # Speedup
 
 
 def test_cte_power():
-    rows = metrics.summarise(log.read(RECORDED, images=50000))
-    assert [row["epoch_seconds"] for row in rows] == [45, 24, 12]
-    assert [row["epoch_seconds_interval"] for row in rows] == [None] * 3
-    assert [row["epoch_seconds_rounded"] for row in rows] == [[44.5, 45.5], [23.5, 24.5], [11.5, 12.5]]
-    assert [row["speedup"] for row in rows] == pytest.approx([1, 1.875, 3.75])
-    assert [row["efficiency"] for row in rows] == pytest.approx([1, 0.9375, 0.9375])
-    assert rows[2]["speedup_rounded"] == pytest.approx([44.5 / 12.5, 45.5 / 11.5])
-    assert [row["images_per_second"] for row in rows] == pytest.approx([50000 / 45, 50000 / 24, 50000 / 12])
-    assert {row["kind"] for row in rows} == {"recorded"} and [row["scaling"] for row in rows] == [None, "weak", "weak"]
-    assert rows[0]["final_loss"] == 1.3539 and rows[2]["final_accuracy"] == 0.5010
-    without = metrics.summarise(log.read(RECORDED))
-    assert without[2]["images_per_second"] is None and without[2]["speedup"] == pytest.approx(3.75)
+    runs = metrics.measure(log.read(RECORDED, images=50000))
+    assert [run.epoch_seconds.value for run in runs] == [45, 24, 12]
+    assert [run.epoch_seconds.interval for run in runs] == [None] * 3
+    assert [run.epoch_seconds.rounded for run in runs] == [(44.5, 45.5), (23.5, 24.5), (11.5, 12.5)]
+    assert [run.speedup.value for run in runs] == pytest.approx([1, 1.875, 3.75])
+    assert [run.efficiency.value for run in runs] == pytest.approx([1, 0.9375, 0.9375])
+    assert runs[2].speedup.rounded == pytest.approx([44.5 / 12.5, 45.5 / 11.5])
+    assert [run.images_per_second.value for run in runs] == pytest.approx([50000 / 45, 50000 / 24, 50000 / 12])
+    assert {run.kind for run in runs} == {"recorded"} and [run.scaling for run in runs] == [None, "weak", "weak"]
+    assert runs[0].final_loss.value == 1.3539 and runs[2].final_accuracy.value == 0.5010
+    without = metrics.measure(log.read(RECORDED))
+    assert without[2].images_per_second.value is None and without[2].speedup.value == pytest.approx(3.75)
 
 
 def test_speedup_uses_images_when_epochs_differ():
     """50,000 images: 195 steps of 256 drop 80 images, 48 steps of 1024 drop 848."""
-    one = but(run(1, [(9, 40, 40)], images=None), images=50000, global_batch=256, local_batch=256, steps=195)
-    four = but(run(4, [(9, 10, 10)], images=None), images=50000, global_batch=1024, local_batch=256, steps=48)
+    one = but(run(1, [(9, 40, 40)], images=None), dataset_images=50000, global_batch=256, local_batch=256, steps=195)
+    four = but(run(4, [(9, 10, 10)], images=None), dataset_images=50000, global_batch=1024, local_batch=256, steps=48)
     assert metrics.speedup(four, one).value == pytest.approx(4 * (48 * 1024) / (195 * 256))
 
 
@@ -226,9 +238,9 @@ def test_missing_baseline_is_an_error_when_asked_and_null_with_a_note_in_the_tab
     two = run(2)
     with pytest.raises(MetricsError, match="no 1-worker run to divide by .none is in the input"):
         metrics.speedup(two, [two])
-    row = metrics.summarise([two])[0]
-    assert (row["speedup"], row["efficiency"], row["speedup_interval"]) == (None, None, None)
-    assert any("no 1-worker run" in note for note in row["notes"])
+    (found,) = metrics.measure([two])
+    assert (found.speedup.value, found.efficiency.value, found.speedup.interval) == (None, None, None)
+    assert any("no 1-worker run" in note for note in found.notes)
     with pytest.raises(MetricsError, match="number of workers is not known"):
         metrics.speedup(but(run(2), workers=None), [run()])
 
@@ -262,23 +274,36 @@ def test_single_is_a_baseline_for_every_strategy_but_its_own_strategy_comes_firs
 def test_weak_before_strong_scaling_and_no_third():
     weak, strong = run(batch=64), run(batch=128, times=[(9, 3, 3)])
     two = run(2, times=[(9, 2, 2)])
-    rows = metrics.summarise([strong, weak, two])
-    assert (rows[2]["speedup"], rows[2]["scaling"]) == (2, "weak")
-    rows = metrics.summarise([strong, two])
-    assert (rows[1]["speedup"], rows[1]["scaling"]) == (1.5, "strong")
+    runs = metrics.measure([strong, weak, two])
+    assert (runs[2].speedup.value, runs[2].scaling) == (2, "weak")
+    runs = metrics.measure([strong, two])
+    assert (runs[1].speedup.value, runs[1].scaling) == (1.5, "strong")
     with pytest.raises(MetricsError, match="neither the local nor the global"):
         metrics.speedup(two, run(batch=32))
 
 
-def test_repeats_are_taken_together_within_one_job_only():
-    two = run(2, times=[(9, 2, 2)], source="b.json", job="7", hardware="CPU")
-    files = [run(times=[(9, t, t)], source=f"{t}.json", job="7", hardware="CPU") for t in (4.0, 4.4)]
-    assert metrics.speedup(two, files).value == pytest.approx(2.1)
-    others = [but(file, job=None) for file in files]
-    assert metrics.speedup(two, [*files, *others]).value == pytest.approx(2.1), "its own job comes first"
-    assert metrics.speedup(two, others[:1]).value == 2
-    with pytest.raises(MetricsError, match="4.0.json and 4.4.json could both be its 1-worker run"):
-        metrics.speedup(two, others)
+def test_two_baselines_of_one_job_are_not_pooled_and_other_jobs_do_not_count():
+    two = run(2, times=[(9, 2, 2)], source="b.json", job_id="7")
+    first, second = (run(times=[(9, t, t)], source=f"{t}.json", job_id="7") for t in (4.0, 4.4))
+    assert metrics.speedup(two, [first]).value == 2
+    assert metrics.speedup(two, [first, but(second, job_id=None)]).value == 2, "of no job: it does not belong to it"
+    with pytest.raises(MetricsError, match="4.0.json.*4.4.json.*could both be its 1-worker run"):
+        metrics.speedup(two, [first, second])
+
+
+@pytest.mark.parametrize("images, batches, fits", [(None, (64, 128), False), (None, (None, None), False),
+                                                   (None, (64, 64), True), (1792, (64, 128), True)])  # fmt: skip
+def test_equal_numbers_of_steps_are_equal_work_only_where_the_batch_was(images, batches, fits):
+    """Every worker has trained on all images: nobody sharded them. Images that were counted tell more."""
+    one, two = (
+        run(k, times=[(9, 4, 4)], images=images and k * images, steps=28, global_batch=batch, local_batch=None)
+        for k, batch in zip((1, 2), batches, strict=True)
+    )
+    if fits:
+        assert metrics.speedup(two, one).value == (2 if images else 1)
+    else:
+        with pytest.raises(MetricsError, match="as many steps .28. as on 1 worker. Is the data sharded"):
+            metrics.speedup(two, one)
 
 
 # Studies whose trainings took turns
@@ -326,16 +351,16 @@ def test_rounds_in_which_other_programs_took_the_cores_are_left_out():
     assert metrics.in_turns(two, one) == [1, 2, 3, 4, 5]
 
 
-def test_a_row_counts_the_rounds_that_its_times_and_its_speedup_are_computed_from():
+def test_a_run_counts_the_rounds_that_its_times_and_its_speedup_are_computed_from():
     one = with_others(turns(1, [4.0, 4.1, 4.0, 9.0, 4.0]), [0.0, 0.1, 0.02, 0.5, 0.0])
     two = with_others(turns(2, [2.0, 2.1, 2.0, 2.0, 4.0]), [0.01, 0.0, 0.05, None, 0.4])
-    rows = metrics.summarise([one, two])
-    assert [(row["rounds"], row["epoch_seconds"]) for row in rows] == [
+    runs = metrics.measure([one, two])
+    assert [(tables.counted(run), run.epoch_seconds.value) for run in runs] == [
         (4, pytest.approx(4.025)),
         (3, pytest.approx(6.1 / 3)),
     ]
-    assert ["in 1 of 5 rounds, which are left out" in " ".join(row["notes"]) for row in rows] == [True, False]
-    assert "in 2 of 5 rounds, which are left out" in " ".join(rows[1]["notes"])
+    assert ["in 1 of 5 rounds, which are left out" in " ".join(run.notes) for run in runs] == [True, False]
+    assert "in 2 of 5 rounds, which are left out" in " ".join(runs[1].notes)
 
 
 def test_where_too_few_quiet_rounds_are_left_all_count_and_a_note_says_so():
@@ -347,9 +372,9 @@ def test_where_too_few_quiet_rounds_are_left_all_count_and_a_note_says_so():
 
 
 def test_rounds_are_the_sample_of_a_time():
-    row = metrics.summarise([turns(1, [4.0, 4.2, 4.4])])[0]
-    assert (row["repeats"], row["rounds"], row["epoch_seconds"]) == (1, 3, pytest.approx(4.2))
-    assert row["epoch_seconds_interval"][0] < 4.1 < 4.3 < row["epoch_seconds_interval"][1]
+    (found,) = metrics.measure([turns(1, [4.0, 4.2, 4.4])])
+    assert (len(found.steady), tables.counted(found), found.epoch_seconds.value) == (1, 3, pytest.approx(4.2))
+    assert found.epoch_seconds.interval[0] < 4.1 < 4.3 < found.epoch_seconds.interval[1]
 
 
 @pytest.mark.parametrize(
@@ -358,9 +383,9 @@ def test_rounds_are_the_sample_of_a_time():
         ({"study": "a"}, {"study": "b"}, "another study"),
         ({"study": "a"}, {}, "another study"),
         ({}, {"study": "b"}, "another study"),
-        ({"folder": Path("x"), "hardware": "CPU"}, {"folder": Path("y"), "hardware": "CPU"}, "another folder"),
-        ({"source": "b.out", "hardware": None}, {"hardware": None}, "neither says its hardware"),
-        ({"source": "b.out", "model": None}, {"model": None}, "neither says its model"),
+        ({"folder": Path("x")}, {"folder": Path("y")}, "another file"),
+        ({"source": "b.out"}, {}, "another file"),
+        ({"source": "b.out", "model": None}, {"model": None}, "another file"),
         ({"hardware": "V100"}, {"hardware": "A100"}, "other hardware"),
         ({"hardware": "V100"}, {"hardware": None}, "other hardware"),
         ({}, {"kind": "recorded"}, "recorded, not measured"),
@@ -400,25 +425,26 @@ def test_epoch_times_of_different_data_are_not_divided():
     assert "ratio of epoch times" in metrics.speedup(but(two, steps=97), one).notes[0]
 
 
-# Loss and accuracy, rows
+# Loss and accuracy, runs
 
 
 def test_learning_curves_are_means_over_repeats():
-    first, second = ([Epoch(4, 0, 9, {"loss": x}) for x in losses] for losses in ((2.0, 1.0), (3.0, 1.2)))
-    row = metrics.summarise([run(repeats=[first, second])])[0]
-    assert row["loss"] == pytest.approx([2.5, 1.1]) and row["final_loss"] == pytest.approx(1.1)
-    assert row["final_loss_interval"] == pytest.approx([1.1 - 12.7062 * 0.1, 1.1 + 12.7062 * 0.1], rel=1e-4)
-    assert row["accuracy"] == [] and row["final_accuracy"] is None
+    first, second = ([Epoch(4.0, 0.0, 9, metrics={"loss": x}) for x in losses] for losses in ((2.0, 1.0), (3.0, 1.2)))
+    (found,) = metrics.measure([run(repeats=[first, second])])
+    assert found.loss == pytest.approx([2.5, 1.1]) and found.final_loss.value == pytest.approx(1.1)
+    assert found.final_loss.interval == pytest.approx([1.1 - 12.7062 * 0.1, 1.1 + 12.7062 * 0.1], rel=1e-4)
+    assert found.accuracy == [] and found.final_accuracy.value is None
 
 
 def test_rows_are_json_without_nan_and_say_so():
-    row = metrics.summarise(log.read(LOGS / "crlf_latin1.out"))[0]
-    assert row["loss"] == [2.0408, None, None] and row["final_loss"] is None
-    assert any("diverged" in note for note in row["notes"])
+    (found,) = metrics.measure(log.read(LOGS / "crlf_latin1.out"))
+    assert found.loss == [2.0408, None, None] and found.final_loss.value is None
+    assert any("diverged" in note for note in found.notes)
+    row = tables.row(found)
     json.dumps(row, allow_nan=False)
     expected = (
         "source run kind model strategy workers global_batch local_batch steps images repeats epoch_seconds "
-        "epoch_seconds_interval epoch_seconds_resolution images_per_second images_per_second_interval "
+        "epoch_seconds_interval images_per_second images_per_second_interval "
         "images_per_second_per_worker speedup speedup_interval efficiency efficiency_interval loss accuracy final_loss "
         "final_accuracy oversubscribed failure truncated notes"
     )
@@ -426,23 +452,32 @@ def test_rows_are_json_without_nan_and_say_so():
 
 
 def test_validation_and_oversubscription_are_noted():
-    notes = " ".join(metrics.summarise(log.read(LOGS / "keras3_bars.out"))[0]["notes"])
+    notes = " ".join(metrics.measure(log.read(LOGS / "keras3_bars.out"))[0].notes)
     assert "include validation" in notes
-    assert "oversubscribed" in " ".join(metrics.summarise([run(oversubscribed=True)])[0]["notes"])
+    assert "oversubscribed" in " ".join(metrics.measure([run(oversubscribed=True)])[0].notes)
 
 
 # Run records
 
 
 def test_from_record():
-    found = from_record(records.read(record(), "a.json"), "a.json")
-    assert (found.workers, found.images, found.hardware, found.truncated) == (2, 1792, "Some CPU", False)
+    found = records.read(record(), "a.json")
+    assert (found.workers, metrics.epoch_images(found)[0], found.hardware, found.truncated) == (
+        2,
+        1792,
+        "Some CPU",
+        False,
+    )
     assert [[e.seconds for e in repeat] for repeat in found.repeats] == [[8, 7, 6], [8, 7, 6]]
-    row = metrics.summarise([found])[0]
-    assert row["epoch_seconds"] == 6.5 and row["repeats"] == 2 and row["final_accuracy"] == pytest.approx(0.2)
-    gpus = from_record(records.read(record(machine={"cpu": "c", "gpus": ["V100", "V100"]}), "a.json"))
+    (found,) = metrics.measure([found])
+    assert (
+        found.epoch_seconds.value == 6.5
+        and tables.counted(found) == 2
+        and found.final_accuracy.value == pytest.approx(0.2)
+    )
+    gpus = records.read(record(machine={"cpu": "c", "gpus": ["V100", "V100"]}), "a.json")
     assert gpus.hardware == "V100"
-    assert from_record(records.read(record(state="failed"), "a.json")).truncated
+    assert records.read(record(state="failed"), "a.json").truncated
 
 
 # Files
@@ -453,34 +488,34 @@ def test_record_is_preferred_to_the_log_of_the_same_stem(tmp_path):
     (tmp_path / "a.out").write_text("Epoch 1/1\n14/14 - 9s - loss: 2.0000\n")
     (tmp_path / "progress.json").write_text("{}")
     for paths in ([tmp_path], [tmp_path / "a.out", tmp_path / "a.json"], tmp_path):
-        (row,) = collect.rows(paths)
-        assert (row["source"], row["epoch_seconds"]) == ("a.json", 6.5)
+        (run,) = results.load(paths)
+        assert (run.source, run.epoch_seconds.value) == ("a.json", 6.5)
 
 
 def test_logs_in_different_files_that_do_not_say_their_hardware_are_not_divided(tmp_path):
     for workers, seconds in ((1, 45), (2, 24)):
         lines = "".join(f"Epoch {e}/2\n196/196 - {seconds}s - loss: 2.0000\n" for e in (1, 2))
         (tmp_path / f"w{workers}.out").write_text(f"Model ResNet50V2 {workers} GPUs\n{lines}")
-    one, two = collect.rows([tmp_path])
-    assert (one["speedup"], two["speedup"]) == (1, None)
-    assert "neither says its hardware" in " ".join(two["notes"])
+    one, two = results.load([tmp_path])
+    assert (one.speedup.value, two.speedup.value) == (1, None)
+    assert "in another file" in " ".join(two.notes)
 
 
-def test_failed_job_is_a_row_beside_others_and_an_error_alone(tmp_path):
-    rows = collect.rows([RECORDED, LOGS / "oom.out", LOGS / "oom.err"], images=50000)
-    assert rows[3]["failure"]["kind"] == "out of memory" and rows[3]["speedup"] is None
-    assert (rows[3]["model"], rows[3]["global_batch"]) == ("ResNet152V2", 512)
+def test_failed_job_is_a_run_beside_others_and_an_error_alone(tmp_path):
+    runs = results.load([RECORDED, LOGS / "oom.out", LOGS / "oom.err"], images=50000)
+    assert runs[3].failure["kind"] == "out of memory" and runs[3].speedup.value is None
+    assert (runs[3].model, runs[3].global_batch) == ("ResNet152V2", 512)
     with pytest.raises(log.LogError, match="out of memory"):
-        collect.rows([LOGS / "oom.out"])
+        results.load([LOGS / "oom.out"])
     (tmp_path / "b.err").write_text("MemoryError\n")
-    assert collect.rows([tmp_path / "b.err"])[0]["failure"]["kind"] == "out of memory"
+    assert results.load([tmp_path / "b.err"])[0].failure["kind"] == "out of memory"
 
 
 def test_failed_record_takes_the_line_of_its_err(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(record(state="failed")))
     (tmp_path / "a.err").write_text("MemoryError\n")
-    (row,) = collect.rows([tmp_path / "a.json"])
-    assert row["truncated"] and row["failure"]["line_number"] == 1 and row["failure"]["file"] == "a.err"
+    (run,) = results.load([tmp_path / "a.json"])
+    assert run.truncated and run.failure["line_number"] == 1 and run.failure["file"] == "a.err"
 
 
 def test_wrong_files_are_named(tmp_path):
@@ -489,11 +524,11 @@ def test_wrong_files_are_named(tmp_path):
     wrong = {"a.pdf": "type .pdf is not read", "no.out": "no such file", "a.json": "not a run record", ".": "no res"}
     for path, message in wrong.items():
         with pytest.raises(LabsError, match=message):
-            collect.rows([tmp_path / path])
+            results.load([tmp_path / path])
 
 
 def test_table_shows_values_intervals_units_and_notes():
-    text = collect.table(collect.rows([RECORDED, LOGS / "oom.out"], images=50000))
+    text = results.table(results.load([RECORDED, LOGS / "oom.out"], images=50000))
     lines = text.splitlines()
     assert "epoch (s)" in lines[0] and "images/s per worker" in lines[0]
     assert "12 (1 run, 11.5 to 12.5)" in lines[4] and "3.75 (1 run, 3.56 to 3.96)" in lines[4]
@@ -503,7 +538,7 @@ def test_table_shows_values_intervals_units_and_notes():
         and "Run 2, 3: not paired" in text
         and "failed: out of memory" in text
     )
-    assert "(no runs)" in collect.table([])
+    assert "(no runs)" in results.table([])
 
 
 @pytest.mark.parametrize(

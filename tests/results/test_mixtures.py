@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from labs import cli
-from labs.results import collect
+from labs import cli, results
 
 CPU, GPU = {"cpu": "a CPU", "gpus": []}, {"cpu": "a CPU", "gpus": ["a GPU"]}
 
@@ -16,9 +15,11 @@ def write(folder, file, workers, seconds, rounds=0, **fields):
     turns = [{"epoch": n, "round": n or None, "seconds": seconds * 1.01 ** (n % 2)} for n in range(rounds + 1)]
     alone = [{"repeat": r, "epoch": e, "seconds": seconds * 1.01**r} for r in range(3) for e in (0, 1)]
     epochs = [epoch | {"images": 512} for epoch in (turns if rounds else alone)]
-    usual = {"kind": "measured", "state": "finished", "model": "M", "strategy": "mirrored", "machine": CPU}
-    usual |= {"global_batch": 64 * workers, "steps": 8 // workers, "dataset": "digits", "image_size": 32}
-    path.write_text(json.dumps({"version": 1, "name": file, "workers": workers, "epochs": epochs} | usual | fields))
+    how = {"model": "M", "strategy": "mirrored", "workers": workers, "global_batch": 64 * workers, "dataset": "digits"}
+    how |= {"image_size": 32} | {key: fields.pop(key) for key in ("model", "strategy", "global_batch") if key in fields}
+    how |= {"image_size": fields.pop("image_size")} if "image_size" in fields else {}
+    usual = {"kind": "measured", "state": "finished", "machine": CPU, "steps": 8 // workers, "configuration": how}
+    path.write_text(json.dumps({"version": 2, "name": file, "epochs": epochs} | usual | fields))
 
 
 def keras(folder, name, workers, seconds):
@@ -71,23 +72,30 @@ def two_jobs_of_one_batch_script(folder):
     return {"ResNet50_7_w2": 1.5, "ResNet50_8_w2": 1.25}
 
 
-def two_equal_baselines_beside_each_other(folder):
+def runs_of_no_study(folder):
     write(folder, "monday_w1", 1, 60)
     write(folder, "tuesday_w1", 1, 30)
     write(folder, "tuesday_w2", 2, 20)
-    return {"tuesday_w2": "could both be its 1-worker run"}
+    return {"tuesday_w2": "in another file, and no study or job says that they belong together"}
 
 
-def horovod_beside_mirrored_in_one_folder(folder):
-    write(folder, "mirrored_w1", 1, 60)
-    write(folder, "horovod_w2", 2, 20, strategy="horovod")
+def two_equal_baselines_of_one_job(folder):
+    write(folder, "first_w1", 1, 60, job_id="7")
+    write(folder, "second_w1", 1, 30, job_id="7")
+    write(folder, "w2", 2, 20, job_id="7")
+    return {"w2": "could both be its 1-worker run"}
+
+
+def horovod_beside_mirrored_in_one_study(folder):
+    write(folder, "mirrored_w1", 1, 60, study="s")
+    write(folder, "horovod_w2", 2, 20, study="s", strategy="horovod")
     return {"horovod_w2": "trained differently: model, strategy"}
 
 
 def another_size_of_image_and_another_batch(folder):
-    write(folder, "small_w1", 1, 60)
-    write(folder, "large_w2", 2, 90, image_size=64)
-    write(folder, "odd_w2", 2, 40, global_batch=96)
+    write(folder, "small_w1", 1, 60, study="s")
+    write(folder, "large_w2", 2, 90, study="s", image_size=64)
+    write(folder, "odd_w2", 2, 40, study="s", global_batch=96)
     return {"large_w2": "trained differently", "odd_w2": "its batch is neither the local nor the global one"}
 
 
@@ -120,8 +128,9 @@ MIXTURES = [
     one_study_with_gpus_for_one_of_the_two_only,
     runs_in_turns_beside_runs_one_after_the_other,
     two_jobs_of_one_batch_script,
-    two_equal_baselines_beside_each_other,
-    horovod_beside_mirrored_in_one_folder,
+    runs_of_no_study,
+    two_equal_baselines_of_one_job,
+    horovod_beside_mirrored_in_one_study,
     another_size_of_image_and_another_batch,
     the_records_of_a_study_and_a_log_from_elsewhere,
     a_study_that_was_stopped_after_two_rounds_and_its_second_attempt,
@@ -132,15 +141,15 @@ MIXTURES = [
 @pytest.mark.parametrize("mixture", MIXTURES, ids=lambda mixture: mixture.__name__)
 def test_only_what_belongs_together_is_divided_and_the_rest_says_why(tmp_path, mixture, capsys):
     wanted = mixture(tmp_path)
-    found = {row["source"].rpartition(".")[0]: row for row in collect.rows(tmp_path) if row["workers"] != 1}
+    found = {run.source.rpartition(".")[0]: run for run in results.load(tmp_path) if run.workers != 1}
     assert set(found) == set(wanted)
     for name, expected in wanted.items():
-        row, notes = found[name], " ".join(found[name]["notes"])
+        run, notes = found[name], " ".join(found[name].notes)
         if isinstance(expected, str):
-            assert row["speedup"] is None and row["efficiency"] is None and expected in notes
+            assert run.speedup.value is None and run.efficiency.value is None and expected in notes
         else:
-            assert row["speedup"] == pytest.approx(expected, rel=1e-6)
-            assert ("not paired" in notes) == (not row["rounds"])
+            assert run.speedup.value == pytest.approx(expected, rel=1e-6)
+            assert ("not paired" in notes) == (not run.rounds)
     assert cli.main(["results", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert all(expected in said for expected in wanted.values() if isinstance(expected, str))

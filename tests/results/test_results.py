@@ -1,15 +1,12 @@
 """labs results with files of batch scripts, as copied from a cluster: each run once, failures where they belong."""
 
 import json
-from typing import get_type_hints
 
 import pytest
-from pydantic import TypeAdapter
 
-from labs import cli, recorded
+from labs import cli, recorded, results
 from labs.errors import LabsError
-from labs.results import collect, metrics
-from labs.results.failures import Failure
+from labs.results import tables
 
 SIZES = {1: (256, 196, 45), 2: (512, 98, 24), 4: (1024, 49, 12)}  # workers -> global batch, steps, seconds
 
@@ -28,6 +25,7 @@ def log(workers, epochs=3, loss=2.0, done=True):
 def record(path, workers, epochs=3, loss=2.0, state="finished", seconds=None, **fields):
     batch, steps, usual = SIZES[workers]
     seconds = (usual if seconds is None else seconds - 0.25) + 0.25
+    configuration = {"model": "ResNet50V2", "strategy": "mirrored", "workers": workers, "global_batch": batch}
     done = [
         {"repeat": 0, "epoch": e, "seconds": seconds, "images": 50000, "metrics": {"loss": loss / (e + 1)}}
         for e in range(epochs)
@@ -35,14 +33,11 @@ def record(path, workers, epochs=3, loss=2.0, state="finished", seconds=None, **
     path.write_text(
         json.dumps(
             {
-                "version": 1,
+                "version": 2,
                 "name": path.stem,
                 "kind": "measured",
                 "state": state,
-                "model": "ResNet50V2",
-                "strategy": "mirrored",
-                "workers": workers,
-                "global_batch": batch,
+                "configuration": configuration,
                 "steps": steps,
                 "epochs": done,
             }
@@ -61,38 +56,29 @@ def job(tmp_path):
     return tmp_path
 
 
-def rows(*paths):
-    return [(row["source"], row["workers"], row["epoch_seconds"]) for row in collect.rows(paths)]
+def found_in(*paths):
+    return [(run.source, run.workers, run.epoch_seconds.value) for run in results.load(paths)]
 
 
 def test_each_run_appears_once_from_its_record(job):
     expected = [(f"ResNet50_812_w{n}.json", n, SIZES[n][2] + 0.25) for n in SIZES]
-    assert rows(job) == expected
-    assert rows(*sorted(job.iterdir())) == expected
-    found = collect.rows(job)
-    assert [row["failure"] for row in found] == [None] * 3
-    assert found[2]["speedup"] == pytest.approx(45.25 / 12.25)
+    assert found_in(job) == expected
+    assert found_in(*sorted(job.iterdir())) == expected
+    found = results.load(job)
+    assert [run.failure for run in found] == [None] * 3
+    assert found[2].speedup.value == pytest.approx(45.25 / 12.25)
 
 
 def test_run_without_a_record_comes_from_the_log(job):
     (job / "ResNet50_812_w2.json").unlink()
-    one, *others = rows(job)
+    one, *others = found_in(job)
     assert one == ("ResNet50_812_w1.json", 1, 45.25)
     assert others == [("ResNet50_812.out", 2, 24), ("ResNet50_812_w4.json", 4, 12.25)]
 
 
-def test_record_whose_run_the_log_does_not_show(job):
+def test_records_of_which_the_log_shows_nothing_stand(job):
     (job / "ResNet50_812.out").write_text(log(2))
-    assert [source for source, *_ in rows(job)] == [f"ResNet50_812_w{n}.json" for n in (2, 1, 4)]
-
-
-def test_training_that_was_made_twice_has_the_record_of_the_second_time(job):
-    for workers in (2, 4):
-        (job / f"ResNet50_812_w{workers}.json").unlink()
-    (job / "ResNet50_812.out").write_text(log(1, loss=1.9) + log(1, loss=2.0))
-    assert [source for source, *_ in rows(job)] == ["ResNet50_812.out", "ResNet50_812_w1.json"]
-    (job / "ResNet50_812.out").write_text(log(1, loss=2.0) + log(1, loss=1.9))
-    assert [source for source, *_ in rows(job)] == ["ResNet50_812_w1.json", "ResNet50_812.out"], "the losses tell"
+    assert [source for source, *_ in found_in(job)] == [f"ResNet50_812_w{n}.json" for n in SIZES]
 
 
 LIMIT = "slurmstepd: error: *** JOB 812 ON n1 CANCELLED AT 2024-09-30T16:00:24 DUE TO TIME LIMIT ***\n"
@@ -104,12 +90,12 @@ def test_failure_belongs_to_the_run_that_did_not_end(job, state):
     record(job / "ResNet50_812_w2.json", 2, epochs=2, state=state)
     (job / "ResNet50_812.out").write_text(log(1) + log(2, done=False))
     (job / "ResNet50_812.err").write_text(LIMIT)
-    one, two = collect.rows(job)
-    assert one["failure"] is None and not one["truncated"]
-    assert two["source"] == "ResNet50_812_w2.json" and two["truncated"]
-    assert (two["failure"]["kind"], two["failure"]["file"]) == ("time limit", "ResNet50_812.err")
-    (row,) = collect.rows(job / "ResNet50_812_w2.json")
-    assert row["failure"]["file"] == "ResNet50_812.err", "also for the record alone"
+    one, two = results.load(job)
+    assert one.failure is None and not one.truncated
+    assert two.source == "ResNet50_812_w2.json" and two.truncated
+    assert (two.failure["kind"], two.failure["file"]) == ("time limit", "ResNet50_812.err")
+    (run,) = results.load(job / "ResNet50_812_w2.json")
+    assert run.failure["file"] == "ResNet50_812.err", "also for the record alone"
 
 
 def test_run_that_failed_before_its_first_epoch_and_its_record(job):
@@ -117,31 +103,31 @@ def test_run_that_failed_before_its_first_epoch_and_its_record(job):
         (job / f"ResNet50_812_w{workers}.json").unlink()
     (job / "ResNet50_812.out").write_text(log(1) + "Model ResNet50V2 2 GPUs\nBatch_size: 512\nEpoch 1/3\n")
     (job / "ResNet50_812.err").write_text("MemoryError\n")
-    one, two = collect.rows(job)
-    assert one["failure"] is None and one["epoch_seconds"] == 45.25
-    assert (two["workers"], two["epoch_seconds"], two["failure"]["kind"]) == (2, None, "out of memory")
+    one, two = results.load(job)
+    assert one.failure is None and one.epoch_seconds.value == 45.25
+    assert (two.workers, two.epoch_seconds.value, two.failure["kind"]) == (2, None, "out of memory")
 
 
 def test_failure_after_all_runs_that_began_have_ended_is_a_row_of_its_own(job):
     (job / "ResNet50_812_w4.json").unlink()
     (job / "ResNet50_812.out").write_text(log(1) + log(2))
     (job / "ResNet50_812.err").write_text(LIMIT)
-    found = collect.rows(job)
-    assert [row["failure"] and row["failure"]["kind"] for row in found] == [None, None, "time limit"]
-    assert found[2]["source"] == "ResNet50_812.err" and "after the runs above" in found[2]["notes"][0]
+    found = results.load(job)
+    assert [run.failure and run.failure["kind"] for run in found] == [None, None, "time limit"]
+    assert found[2].source == "ResNet50_812.err" and "after the runs above" in found[2].notes[0]
     (job / "ResNet50_812.err").write_text("x.sh: line 3: module: command not found\n")
-    assert len(collect.rows(job)) == 2, "the script went on without it"
+    assert len(results.load(job)) == 2, "the script went on without it"
 
 
 def test_log_without_any_epoch_beside_a_record(job):
     (job / "ResNet50_812.out").write_text("nothing\n")
-    assert [source for source, *_ in rows(job)] == [f"ResNet50_812_w{n}.json" for n in SIZES]
+    assert [source for source, *_ in found_in(job)] == [f"ResNet50_812_w{n}.json" for n in SIZES]
 
 
 def test_options_fill_runs_of_a_batch_script(job):
     (job / "ResNet50_812_w2.json").unlink()
-    found = collect.rows(job, images=50000)
-    assert found[1]["images_per_second"] == pytest.approx(50000 / 24)
+    found = results.load(job, images=50000)
+    assert found[1].images_per_second.value == pytest.approx(50000 / 24)
 
 
 def test_jobs_of_the_cluster_and_of_this_machine_in_one_folder(job, capsys):
@@ -160,12 +146,12 @@ def test_jobs_of_the_cluster_and_of_this_machine_in_one_folder(job, capsys):
     (job / "progress.json").write_text("{}")
     (job / "table.txt").write_text("run model\n")
     sources = [f"ResNet50_{run}.json" for run in ("812_w1", "812_w2", "812_w4", "local_w1", "w2", "w4")]
-    assert [source for source, *_ in rows(job)] == sources
+    assert [source for source, *_ in found_in(job)] == sources
     assert cli.main(["results", str(job)]) == 0
     text = capsys.readouterr().out
     lines = text.split("\n\n")[0].splitlines()[2:]
     assert [line.split()[1] for line in lines] == sources and "FAILED" not in text
-    assert "in another file, and neither says its hardware" in text
+    assert "in another file, and no study or job says" in text
 
 
 # Files of several studies beside each other
@@ -173,23 +159,23 @@ def test_jobs_of_the_cluster_and_of_this_machine_in_one_folder(job, capsys):
 
 def test_recorded_studies_beside_each_other_keep_their_own_baselines():
     folders = [find()[0].parent for find in (recorded.laptop_two_networks, recorded.laptop_two_networks_horovod)]
-    alone = [row for folder in folders for row in collect.rows([folder])]
-    together = collect.rows(folders)
-    assert [row["speedup"] for row in together] == [row["speedup"] for row in alone]
-    assert [row["repeats"] for row in together] == [row["repeats"] for row in alone]
-    assert all(row["speedup"] for row in together)
+    alone = [run for folder in folders for run in results.load([folder])]
+    together = results.load(folders)
+    assert [run.speedup.value for run in together] == [run.speedup.value for run in alone]
+    assert [len(run.steady) for run in together] == [len(run.steady) for run in alone]
+    assert all(run.speedup.value for run in together)
 
 
 LOGS = {"cpu": (1, 900), "one_gpu": (1, 45), "two_gpus": (2, 24)}
 
 
-def test_logs_of_a_cpu_and_of_gpus_that_do_not_say_so_are_not_divided(tmp_path):
+def test_logs_of_a_cpu_and_of_gpus_in_files_of_their_own_are_not_divided(tmp_path):
     for name, (workers, seconds) in LOGS.items():
         lines = "".join(f"Epoch {e}/2\n196/196 - {seconds}s - loss: 2.0000\n" for e in (1, 2))
         (tmp_path / f"{name}.out").write_text(f"Model ResNet50V2 {workers} GPUs\n{lines}")
-    two = next(row for row in collect.rows([tmp_path]) if row["workers"] == 2)
-    assert two["speedup"] is None and two["efficiency"] is None
-    assert "neither says its hardware" in " ".join(two["notes"])
+    two = next(run for run in results.load([tmp_path]) if run.workers == 2)
+    assert two.speedup.value is None and two.efficiency.value is None
+    assert "in another file" in " ".join(two.notes)
 
 
 def test_what_notebook_05_and_a_study_leave_in_one_folder(tmp_path):
@@ -198,10 +184,10 @@ def test_what_notebook_05_and_a_study_leave_in_one_folder(tmp_path):
         for workers, each in zip((1, 2), seconds, strict=True):
             name = f"{study}_{workers}.json"
             record(tmp_path / name, workers, seconds=each, study=study, machine={"cpu": "a CPU", "gpus": []})
-    found = {row["source"]: row["speedup"] for row in collect.rows([tmp_path])}
+    found = {run.source: run.speedup.value for run in results.load([tmp_path])}
     assert found["first_2.json"] == pytest.approx(60 / 32)
     assert found["second_2.json"] == pytest.approx(30 / 20)
-    assert found["None_2.json"] == pytest.approx(45 / 25)
+    assert found["None_2.json"] is None
 
 
 def test_the_study_of_a_batch_script_stands_for_it(tmp_path):
@@ -211,12 +197,12 @@ def test_the_study_of_a_batch_script_stands_for_it(tmp_path):
     (tmp_path / "study_7.out").write_text("Job 7 on node1\n")
     (tmp_path / "study_7.err").write_text("slurmstepd: error: *** JOB 7 CANCELLED AT 12:00 DUE TO TIME LIMIT ***\n")
     with pytest.raises(LabsError, match="study_7.out: no finished epoch.*time limit"):
-        collect.rows([tmp_path])
+        results.load([tmp_path])
     for workers, seconds in ((1, 60), (2, 40)):
         record(folder / f"w{workers}.json", workers, seconds=seconds, study="s")
     record(tmp_path / "alone.json", 1, seconds=10)
-    found = {(row["source"], row["workers"]): row for row in collect.rows([tmp_path])}
-    assert len(found) == 2 + 1 and found["w2.json", 2]["speedup"] == pytest.approx(60 / 40)
+    found = {(run.source, run.workers): run for run in results.load([tmp_path])}
+    assert len(found) == 2 + 1 and found["w2.json", 2].speedup.value == pytest.approx(60 / 40)
 
 
 def test_an_earlier_run_is_shown_only_where_the_later_one_is_not(tmp_path):
@@ -226,10 +212,10 @@ def test_an_earlier_run_is_shown_only_where_the_later_one_is_not(tmp_path):
         (tmp_path / f"{name}.out").write_text(log(1))
     record(tmp_path / "b0.1.json", 2, seconds=20, name="b0.1", study="one", machine={"cpu": "a CPU"})
     record(tmp_path / "b0.json", 2, seconds=10, name="b0", study="two")
-    assert [source for source, *_ in rows(tmp_path)] == ["a.json", "b0.1.json", "b0.json"]
-    found = {row["source"]: row for row in collect.rows([tmp_path])}
-    assert found["b0.1.json"]["speedup"] == pytest.approx(2) and found["a.json"]["repeats"] == 1
-    assert [source for source, *_ in rows(tmp_path / "a.2.json")] == ["a.2.json"]
+    assert [source for source, *_ in found_in(tmp_path)] == ["a.json", "b0.1.json", "b0.json"]
+    found = {run.source: run for run in results.load([tmp_path])}
+    assert found["b0.1.json"].speedup.value == pytest.approx(2) and len(found["a.json"].steady) == 1
+    assert [source for source, *_ in found_in(tmp_path / "a.2.json")] == ["a.2.json"]
 
 
 # Records that cannot be
@@ -240,10 +226,10 @@ BROKEN = {
     "machine": {"machine": "x"},
     "gpus": {"machine": {"gpus": 5}},
     "cpu": {"machine": {"cpu": ["x"]}},
-    "workers as text": {"workers": "2"},
-    "no workers": {"workers": -2},
-    "workers with 400 digits": {"workers": 10**400},
-    "model of half a letter": {"model": "\ud800"},
+    "workers as text": {"configuration": {"workers": "2"}},
+    "no workers": {"configuration": {"workers": -2}},
+    "workers with 400 digits": {"configuration": {"workers": 10**400}},
+    "model of half a letter": {"configuration": {"model": "\ud800"}},
     "no epochs": {"epochs": {}},
     "refused": {"epochs": [], "state": "failed"},
     "loss": {"epochs": [{"seconds": 1.0, "metrics": {"loss": "x"}}]},
@@ -256,7 +242,7 @@ STRANGE = {
     "loss that diverges": {"epochs": DIVERGED + [epoch | {"repeat": 1} for epoch in DIVERGED]},
     "not a number": {"epochs": [{"epoch": e, "seconds": 20.0, "metrics": {"loss": NAN}} for e in range(3)]},
     "fields of another kit": {"version": 2, "configuration": {"workers": 2, "source": 5, "rate": NAN}},
-    "escapes": {"name": "\x1b[31m", "model": "\x1b]0;x\x07"},
+    "escapes": {"name": "\x1b[31m", "configuration": {"model": "\x1b]0;x\x07"}},
 }
 TEXTS = {"deep": b'{"epochs":' + b"[" * 200_000, "empty": b"", "half": b'{"version": 1, "epochs"', "binary": b"\0\xff"}
 
@@ -282,21 +268,69 @@ def test_a_bad_record_is_a_row_and_the_others_stand(tmp_path, capsys, kind):
     assert "good_2.json" in out and "\x1b" not in out
 
 
-def test_a_row_has_the_keys_and_types_that_are_written_down(tmp_path):
+def test_a_row_of_json_says_what_the_run_says(tmp_path):
     (tmp_path / "b.out").write_text(log(2, done=False))
     (tmp_path / "b.err").write_text("MemoryError\n")
     (tmp_path / "c.json").write_text("{")
-    found = [*collect.rows([*recorded.laptop(), *recorded.laptop_two_networks()]), *collect.rows([tmp_path])]
-    assert any(row["speedup_interval"] for row in found) and any(row["final_loss"] for row in found)
-    assert [sorted(row["failure"]) for row in found if row["failure"]] == [sorted(get_type_hints(Failure))]
-    hints = get_type_hints(metrics.Row) | {"failure": dict | None}
-    for row in found:
-        assert row.keys() == hints.keys()
-        for key, hint in hints.items():
-            TypeAdapter(hint).validate_python(row[key], strict=True)
+    runs = [*results.load([*recorded.laptop(), *recorded.laptop_two_networks()]), *results.load([tmp_path])]
+    rows = [tables.row(run) for run in runs]
+    assert len({frozenset(row) for row in rows}) == 1 and json.dumps(rows, allow_nan=False)
+    for row, run in zip(rows, runs, strict=True):
+        assert (row["speedup"], row["workers"], row["notes"]) == (run.speedup.value, run.workers, run.notes)
+        assert row["speedup_interval"] == (run.speedup.interval and list(run.speedup.interval))
+        assert row["baseline"] == (run.baseline and run.baseline.source)
+    assert any(row["speedup_interval"] for row in rows) and any(row["final_loss"] for row in rows)
+    assert [row["failure"]["kind"] for row in rows if row["failure"]] == ["out of memory"]
+
+
+def test_the_table_names_the_baseline_the_scaling_and_what_to_do(tmp_path):
+    for workers, network, batch in ((1, "A", 256), (2, "A", 512), (1, "B", 256), (2, "B", 256)):
+        record(tmp_path / f"{network}{workers}.json", workers, study=network)
+        made = json.loads((tmp_path / f"{network}{workers}.json").read_text())
+        made["configuration"] |= {"model": network, "global_batch": batch}
+        (tmp_path / f"{network}{workers}.json").write_text(json.dumps(made))
+    (tmp_path / "c.out").write_text(log(1, done=False))
+    (tmp_path / "c.err").write_text("MemoryError\n")
+    text = results.table(results.load(tmp_path))
+    lines = text.splitlines()
+    assert ["weak, by run 1" in lines[3], "strong, by run 3" in lines[5]] == [True, True]
+    assert "by run" not in lines[2] + lines[4] and "MemoryError). Halve the batch size" in text
+
+
+VALIDATED = {"loss": 1.0, "val_loss": 1.0}
+
+
+def test_validation_counts_in_the_epoch_and_not_in_the_steps(tmp_path):
+    """The record's steps hold no validation: 4 s of each epoch."""
+    epochs = [
+        {"epoch": e, "seconds": 14.0, "images": 100, "step_seconds": [2.0] * 5, "metrics": VALIDATED} for e in (0, 1)
+    ]
+    record(tmp_path / "a.json", 1, epochs=2)
+    made = json.loads((tmp_path / "a.json").read_text()) | {"epochs": epochs, "steps": 5}
+    (tmp_path / "a.json").write_text(json.dumps(made))
+    (run,) = results.load(tmp_path)
+    assert (run.epoch_seconds.value, run.step_time.value) == (14, 2)
+    assert run.images_per_second.value == pytest.approx(100 / 14)
+    assert run.training_images_per_second.value == pytest.approx(100 / 10)
+    assert "images/s without validation" in results.table([run])
+    made["epochs"] = [epoch | {"metrics": {"loss": 1.0}} for epoch in epochs]
+    (tmp_path / "a.json").write_text(json.dumps(made))
+    assert "without validation" not in results.table(results.load(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("losses", "says"), [([2.303, 2.302, 2.304], True), ([2.303, 2.1, 1.9], False), ([2.3], False)]
+)
+def test_a_run_that_learns_nothing_says_so(tmp_path, losses, says):
+    record(tmp_path / "a.json", 1)
+    made = json.loads((tmp_path / "a.json").read_text())
+    made["epochs"] = [{"epoch": e, "seconds": 4.0, "metrics": {"loss": loss}} for e, loss in enumerate(losses)]
+    (tmp_path / "a.json").write_text(json.dumps(made))
+    (run,) = results.load(tmp_path)
+    assert any("has not fallen since the first epoch (2.303, then 2.304)" in note for note in run.notes) == says
 
 
 def test_a_bad_record_of_a_batch_script_costs_its_own_row_only(job):
     (job / "ResNet50_812_w2.json").write_text("{")
     sources = ["ResNet50_812_w1.json", "ResNet50_812.out", "ResNet50_812_w4.json", "ResNet50_812_w2.json"]
-    assert [source for source, *_ in rows(job)] == sources
+    assert [source for source, *_ in found_in(job)] == sources

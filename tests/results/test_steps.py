@@ -5,7 +5,7 @@ import pytest
 
 from labs import recorded
 from labs.results import steps
-from labs.results.run import Epoch, Run, load_record
+from labs.results.run import Epoch, Run, load
 
 
 def run_of(*epochs, turns=False):
@@ -54,6 +54,6 @@ def test_a_log_has_no_steps():
 
 
 def test_recorded_runs_have_them():
-    run = load_record(recorded.laptop()[0].with_suffix(".json"))
+    run = load(recorded.laptop()[0].with_suffix(".json"))
     seconds, _ = steps.distribution(run)
     assert len(seconds) == sum(len(epoch.step_seconds) for repeat in run.steady for epoch in repeat) > 20

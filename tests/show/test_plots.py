@@ -8,36 +8,30 @@ from legends import hidden
 from matplotlib.image import imread
 
 from labs.results import metrics
-from labs.results.run import MetricsError
+from labs.results.intervals import UNKNOWN, Estimate
+from labs.results.metrics import MetricsError
+from labs.results.run import Epoch, Run
 from labs.show import plots
 from labs.show.figure import png
 
 
-def row(workers, **changed):
-    """A row as labs.results.metrics.summarise gives it."""
-    epoch = 10.0 / workers**0.8
+def measured(workers, source=None, model="ResNet50V2", strategy="mirrored", **changed):
+    """A run as labs.results.metrics.measure gives it."""
+    epoch = 10.0 / (workers or 1) ** 0.8
     given = {
-        "source": f"w{workers}.json",
-        "kind": "measured",
-        "model": "ResNet50V2",
-        "strategy": "mirrored",
-        "workers": workers,
-        "epoch_seconds": epoch,
-        "epoch_seconds_interval": [0.9 * epoch, 1.1 * epoch],
-        "images_per_second": 1000 / epoch,
-        "images_per_second_interval": [900 / epoch, 1100 / epoch],
-        "speedup": 10 / epoch,
-        "speedup_interval": [9 / epoch, 11 / epoch],
-        "efficiency": 10 / epoch / workers,
-        "efficiency_interval": None,
+        "configuration": {"model": model, "strategy": strategy, "workers": workers},
+        "epoch_seconds": Estimate(epoch, (0.9 * epoch, 1.1 * epoch)),
+        "images_per_second": Estimate(1000 / epoch, (900 / epoch, 1100 / epoch)),
+        "speedup": Estimate(10 / epoch, (9 / epoch, 11 / epoch)),
+        "efficiency": Estimate(10 / epoch / (workers or 1)),
         "oversubscribed": False,
         "loss": [2.3, 1.9, 1.5],
         "accuracy": [0.1, 0.3, 0.45],
     }
-    return given | changed
+    return Run(source or f"w{workers}.json", **given | changed)
 
 
-ROWS = [row(1), row(2), row(4, oversubscribed=True)]
+RUNS = [measured(1), measured(2), measured(4, oversubscribed=True)]
 SEARCH = {
     "kind": "measured",
     "model": "SmallCNN",
@@ -51,8 +45,8 @@ SEARCH = {
 }
 PARTS = {b: {"weights": 2**30, "gradients": 2**30, "optimizer": 0, "activations": b * 2**24} for b in (1, 64)}
 FIGURES = {
-    "scaling": lambda: plots.scaling(ROWS, tuple(plots.QUANTITIES)),
-    "learning": lambda: plots.learning(ROWS),
+    "scaling": lambda: plots.scaling(RUNS, tuple(plots.QUANTITIES)),
+    "learning": lambda: plots.learning(RUNS),
     "memory": lambda: plots.memory(PARTS, limit=2**31),
     "search": lambda: plots.search(SEARCH),
     "curves": lambda: plots.curves({"a": [3.0, 2.0], "b": [3.0, 1.25]}, x="step", y="loss (nats)", title="two"),
@@ -87,63 +81,63 @@ def test_axes_say_the_unit():
     labels = [axis.get_ylabel() for axis in FIGURES["scaling"]().axes]
     assert labels[:2] == ["seconds per epoch", "images per second"]
     assert "T(1)/T(p)" in labels[2] and "S(p)/p" in labels[3]  # ratios have no unit, but a definition
-    assert "nats" in plots.learning(ROWS).axes[0].get_ylabel()
+    assert "nats" in plots.learning(RUNS).axes[0].get_ylabel()
     assert "GiB" in FIGURES["memory"]().axes[0].get_ylabel()
     assert "images" in FIGURES["search"]().axes[0].get_xlabel()
 
 
-def test_curve_and_interval_show_the_numbers_of_the_rows():
-    rows = [ROWS[0] | {"epoch_seconds_interval": [9.0, 14.0]}, *ROWS[1:]]  # not even about its value
-    figure = plots.scaling(rows)
+def test_curve_and_interval_show_the_numbers_of_the_runs():
+    runs = [measured(1, epoch_seconds=Estimate(10.0, (9.0, 14.0))), *RUNS[1:]]  # not even about its value
+    figure = plots.scaling(runs)
     (curve, _, (bars,)) = figure.axes[0].containers[0]
     assert curve.get_xdata().tolist() == [1, 2, 4]
-    assert curve.get_ydata().tolist() == [r["epoch_seconds"] for r in ROWS]
+    assert curve.get_ydata().tolist() == [run.epoch_seconds.value for run in runs]
     ends = [segment[:, 1].tolist() for segment in bars.get_segments()]
-    assert np.allclose(ends, [r["epoch_seconds_interval"] for r in rows])
+    assert np.allclose(ends, [run.epoch_seconds.interval for run in runs])
     assert all(list(axis.get_xticks()) == [1, 2, 4] for axis in figure.axes)
-    for r in ROWS:
-        assert f"{r['epoch_seconds']:.3g} s on {r['workers']}" in figure.alt
+    for run in runs:
+        assert f"{run.epoch_seconds.value:.3g} s on {run.workers}" in figure.alt
 
 
 def test_oversubscribed_points_are_marked():
-    assert "oversubscribed: workers share cores" in texts(plots.scaling(ROWS).axes[-1].get_legend())
-    assert "oversubscribed: workers share cores" not in texts(plots.scaling(ROWS[:2]).axes[-1].get_legend())
+    assert "oversubscribed: workers share cores" in texts(plots.scaling(RUNS).axes[-1].get_legend())
+    assert "oversubscribed: workers share cores" not in texts(plots.scaling(RUNS[:2]).axes[-1].get_legend())
 
 
 def test_measured_and_recorded_are_told_apart():
-    recorded = [row(n, kind="recorded", source="log.out") for n in (1, 2)]
-    figure = plots.scaling([*ROWS, *recorded])
+    recorded = [measured(n, "log.out", kind="recorded") for n in (1, 2)]
+    figure = plots.scaling([*RUNS, *recorded])
     names = texts(figure.axes[-1].get_legend())
     assert "ResNet50V2, mirrored (measured)" in names and "ResNet50V2, mirrored (recorded)" in names
     assert figure.get_supxlabel() == "measured and recorded"
     colours = {container.lines[0].get_color() for container in figure.axes[0].containers}
     markers = {container.lines[0].get_marker() for container in figure.axes[0].containers}
     assert len(colours) == len(markers) == 2
-    learned = texts(plots.learning([ROWS[0], recorded[0]]).axes[1].get_legend())
+    learned = texts(plots.learning([RUNS[0], recorded[0]]).axes[1].get_legend())
     assert len(set(learned)) == 2 and "(recorded)" in learned[1]
 
 
 def test_curve_without_speedup_stands_in_the_legend_all_the_same():
-    alone = row(2, model="ResNet152V2", speedup=None, speedup_interval=None, efficiency=None)
-    figure = plots.scaling([*ROWS, alone])
+    alone = measured(2, model="ResNet152V2", speedup=UNKNOWN, efficiency=UNKNOWN)
+    figure = plots.scaling([*RUNS, alone])
     drawn(figure)
     assert "ResNet152V2, mirrored (measured)" in texts(figure.axes[-1].get_legend())
     assert len(figure.axes[2].containers) == 1
 
 
 def test_missing_intervals_and_values():
-    bare = {key: None for key in row(1) if key.endswith("_interval")}
-    rows = [
-        row(1, **bare, strategy=None),
-        row(2, **bare, images_per_second=None, strategy=None),
-        {**row(3), "workers": None},
-        row(4, model=None, loss=[], accuracy=[]),
+    bare = {name: Estimate(getattr(RUNS[0], name).value) for name, _, _ in plots.QUANTITIES.values()}
+    runs = [
+        measured(1, strategy=None, **bare),
+        measured(2, strategy=None, **bare | {"images_per_second": UNKNOWN}),
+        measured(None),
+        measured(4, model=None, loss=[], accuracy=[]),
     ]
-    for figure in (plots.scaling(rows), plots.learning(rows)):
+    for figure in (plots.scaling(runs), plots.learning(runs)):
         drawn(figure)
         assert "None" not in figure.alt and "nan" not in figure.alt
-    assert "w4.json" in plots.scaling(rows).alt  # without a model its file names it
-    (name,) = texts(plots.learning([{**row(1), "workers": None}]).axes[1].get_legend())
+    assert "w4.json" in plots.scaling(runs).alt  # without a model its file names it
+    (name,) = texts(plots.learning([measured(None)]).axes[1].get_legend())
     assert name == "ResNet50V2, mirrored, ? workers (measured)"
 
 
@@ -163,7 +157,7 @@ def test_a_curve_point_or_bar_below_a_legend_is_seen():
 
 @pytest.mark.parametrize("runs", [1, 2, 4])
 def test_the_legend_of_the_learning_covers_no_point(runs):
-    figure = plots.learning([row(n) for n in range(1, runs + 1)])
+    figure = plots.learning([measured(n) for n in range(1, runs + 1)])
     drawn(figure)
     axis = figure.axes[1]
     legend = axis.get_legend().get_window_extent()
@@ -172,7 +166,7 @@ def test_the_legend_of_the_learning_covers_no_point(runs):
 
 
 def test_diverged_training_is_drawn_up_to_where_it_diverged():
-    figure = plots.learning([row(1, loss=[2.3, None, None])])
+    figure = plots.learning([measured(1, loss=[2.3, None, None])])
     drawn(figure)
     assert "2.3, not a number, not a number" in figure.alt
     figure = plots.curves({"fast": [2.3, None], "none": []}, x="epoch", y="loss (nats)", title="rates")
@@ -217,12 +211,9 @@ def test_import_stays_light():
 
 
 def in_turns(workers, seconds, study="s"):
-    from labs.results.record import Configuration
-    from labs.results.run import Epoch, Run
-
-    has = Configuration(model="M", strategy="mirrored", workers=workers, global_batch=64 * workers, local_batch=64)
-    epochs = [Epoch(99.0, 0.0, 512), *(Epoch(s, 0.0, 512, round=n) for n, s in enumerate(seconds, 1))]
-    return Run("a", kind="measured", configuration=has, steps=8 // workers, images=512, study=study, repeats=[epochs])
+    has = {"model": "M", "strategy": "mirrored", "workers": workers, "global_batch": 64 * workers, "local_batch": 64}
+    epochs = [Epoch(99.0, images=512), *(Epoch(s, images=512, round=n) for n, s in enumerate(seconds, 1))]
+    return Run("a", [epochs], configuration=has, steps=8 // workers, study=study)
 
 
 def test_rounds_show_the_epochs_of_both_and_the_ratio_within_each():
@@ -242,7 +233,7 @@ def test_rounds_show_the_epochs_of_both_and_the_ratio_within_each():
 
 def test_a_round_that_is_left_out_is_drawn_otherwise():
     one, two = in_turns(1, [4.0, 4.0, 4.0, 4.0]), in_turns(2, [2.0, 2.1, 2.0, 4.0])
-    two.repeats[0][4].others = 0.5
+    two.epochs[4].others = 0.5
     figure = plots.rounds(two, one)
     counted, left = figure.axes[1].lines[:2]
     assert list(counted.get_xdata()) == [1, 2, 3] and list(left.get_xdata()) == [4]
@@ -311,9 +302,9 @@ def test_steps_of_a_log_are_refused():
 
 
 def test_no_value_nor_bar_of_scaling_touches_the_end_of_its_axis():
-    alike = {"images_per_second": 200, "images_per_second_interval": [199.5, 200.5]}
-    figure = plots.scaling([row(1, **alike), row(2, **alike)], ("epoch time", "throughput"))
+    alike = {"images_per_second": Estimate(200.0, (199.5, 200.5))}
+    figure = plots.scaling([measured(1, **alike), measured(2, **alike)], ("epoch time", "throughput"))
     shares = [axis.dataLim.y1 / axis.get_ylim()[1] for axis in figure.axes]
     assert all(0.8 < share < 0.95 for share in shares), shares
-    none = plots.scaling([row(1, speedup=None)], ("speedup",)).axes[0]
+    none = plots.scaling([measured(1, speedup=UNKNOWN)], ("speedup",)).axes[0]
     assert none.get_ylim()[1] > 0

@@ -15,8 +15,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from labs import training
-from labs.results import record as records
+from labs import results, training
+from labs.results import metrics
+from labs.results import run as records
+from labs.results.record import Configuration
 
 ROOT = Path(__file__).parents[2]
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -106,7 +108,7 @@ def test_record_says_how_and_where_it_was_made(record):
         "finished",
         "SmallCNN_single_w1_b16",
     )
-    assert record.configuration == records.Configuration(
+    assert record.configuration == Configuration(
         model="SmallCNN",
         strategy="single",
         workers=1,
@@ -186,13 +188,11 @@ def test_recorder_never_waits_for_the_device():
 
 
 def test_metrics_read_the_record(trained, record):
-    from labs.results import collect
-
-    row = collect.rows(trained[0].path)[0]
-    assert (row["model"], row["workers"], row["repeats"], row["images_per_epoch"]) == ("SmallCNN", 1, 2, 64)
+    (run,) = results.load(trained[0].path)
+    assert (run.model, run.workers, len(run.steady), metrics.epoch_images(run)) == ("SmallCNN", 1, 2, (64, None))
     steady = [e.seconds for e in record.epochs if e.epoch == 1]
-    assert row["images_per_second"] == pytest.approx(64 / row["epoch_seconds"])
-    assert min(steady) <= row["epoch_seconds"] <= max(steady)
+    assert run.images_per_second.value == pytest.approx(64 / run.epoch_seconds.value)
+    assert min(steady) <= run.epoch_seconds.value <= max(steady)
 
 
 def test_name_given_by_the_user_the_job_or_slurm(tmp_path, monkeypatch):
@@ -270,15 +270,14 @@ def test_same_seed_same_losses(trained, record, tmp_path):
 
 
 def made(**more):
-    configuration = records.Configuration(model="M", workers=1)
-    return records.Record(state="running", configuration=configuration, epochs=[], **more)
+    return records.Run(state="running", configuration=Configuration(model="M", workers=1), **more)
 
 
 def test_write_makes_the_folder_and_leaves_one_readable_file(tmp_path):
 
     path = tmp_path / "new" / "folder" / "a.json"
     records.save(path, made())
-    assert records.load(path) == made()
+    assert records.load(path).model_dump() == made().model_dump()
     assert [p.name for p in path.parent.iterdir()] == ["a.json"]
     assert path.stat().st_mode & 0o444 == 0o444
 
@@ -327,10 +326,10 @@ def test_full_disk_during_the_training_warns_and_the_next_epoch_tries_again(tmp_
 
 KILLED = """
 import os, random, signal, sys, time
-from labs.results.record import Configuration, Record, RecordedEpoch, load, save
+from labs.results.run import Epoch, Run, load, save
 path, times = sys.argv[1], int(sys.argv[2])
-epochs = [RecordedEpoch(seconds=1.0, step_seconds=[0.1] * 200) for _ in range(20)]
-record = Record(state="running", configuration=Configuration(), epochs=epochs, turn=-1)
+epochs = [Epoch(seconds=1.0, step_seconds=[0.1] * 200) for _ in range(20)]
+record = Run(state="running", epochs=epochs, turn=-1)
 begin = time.monotonic()
 save(path, record)
 took = time.monotonic() - begin
@@ -600,7 +599,7 @@ def test_a_network_is_told_apart_from_those_whose_names_contain_its_own(layer, t
 
     model = keras.Sequential([keras.Input((4,)), keras.Sequential([keras.layers.Dense(2)], name=layer)])
     model.compile(keras.optimizers.SGD(0.01), loss="mse", jit_compile=False)
-    declared = records.Configuration(model=told, strategy="single", workers=1, learning_rate=0.01)
+    declared = Configuration(model=told, strategy="single", workers=1, learning_rate=0.01)
     with nullcontext() if right else pytest.raises(observed.ObservedError, match=f"told model='{told}', but"):
         observed.start(model, declared)
 
@@ -616,7 +615,7 @@ def test_the_network_under_another_name_is_an_error():
         return model
 
     small = of(keras.applications.ResNet50V2(weights=None, classes=10, input_shape=(32, 32, 3)))
-    declared = records.Configuration(model="ResNet152V2", strategy="single", workers=1, learning_rate=0.01)
+    declared = Configuration(model="ResNet152V2", strategy="single", workers=1, learning_rate=0.01)
     with pytest.raises(
         observed.ObservedError, match="told model='ResNet152V2', but the network that trains is ResNet50V2"
     ):

@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from labs import jobs, models, recorded
+from labs import jobs, models, recorded, results
 from labs.models import counts
-from labs.results import collect, log, record
+from labs.results import log, tables
+from labs.results import run as records
 
 # Multiply-adds of one image, as TensorFlow's profiler counts them (tests/models/test_facts.py).
 MULTIPLY_ADDS = {"ResNet50V2": 3_482_255_360, "ResNet152V2": 10_906_697_728}
@@ -39,18 +40,18 @@ def test_the_versions_are_shown(capsys):
 def test_a_training_leaves_a_log_a_record_and_no_error(trained, workers):
     job = trained[workers]
     assert job.state == "finished" and job.err.read_text() == ""
-    found = record.load(job.record)
+    found = records.load(job.record)
     assert found.configuration.workers == workers and len(found.epochs) == 3
     assert all(len(epoch.step_seconds) == 8 and epoch.seconds > 0 for epoch in found.epochs)
     (run,) = log.read(job.out)
     assert run.configuration.workers == workers and len(run.repeats[0]) == 3
-    (row,) = collect.rows([job.out])
-    assert row["images_per_second"] > 0 and row["failure"] is None
+    (run,) = results.load([job.out])
+    assert run.images_per_second.value > 0 and run.failure is None
 
 
 def test_two_replicas_compute_what_one_computes(trained):
     """The first step sees the same images and weights; batch normalisation over half a batch changes what follows."""
-    losses = [[epoch.metrics["loss"] for epoch in record.load(job.record).epochs] for job in trained.values()]
+    losses = [[epoch.metrics["loss"] for epoch in records.load(job.record).epochs] for job in trained.values()]
     assert losses[0][-1] < losses[0][0] and losses[0] == pytest.approx(losses[1], rel=0.2)
 
 
@@ -62,5 +63,5 @@ def test_counts_of_networks(name):
 
 
 def test_recorded_runs_are_read():
-    rows = collect.rows(recorded.laptop())
-    assert {row["workers"] for row in rows} >= {1, 2} and json.dumps(rows)
+    runs = results.load(recorded.laptop())
+    assert {run.workers for run in runs} >= {1, 2} and json.dumps([tables.row(run) for run in runs])

@@ -16,7 +16,6 @@ from pathlib import Path
 from labs import blanks
 from labs.errors import UseError
 from labs.printed import several
-from labs.results.text import decode
 from labs.sandbox import SandboxError
 from labs.slurm import directives, sites
 from labs.slurm.check import commands, form, resources, training
@@ -53,6 +52,13 @@ def check_script(
     return check_and_try(path_or_text, site, root, scheduler)[0]
 
 
+def _decode(data):
+    """Text: UTF-8 (a replacement mark for other bytes), or UTF-16 as PowerShell writes it."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", errors="replace")
+    return data.decode("utf-8-sig", errors="replace")
+
+
 def _text(path):
     """The text of a script's file. Raises ScriptError."""
     try:
@@ -60,7 +66,7 @@ def _text(path):
             raise ScriptError(f"{path} cannot be checked: it is not a file.")
         if path.stat().st_size > LARGEST:
             raise ScriptError(f"{path} cannot be checked: no batch script has more than {LARGEST >> 20} MiB.")
-        return decode(path.read_bytes())
+        return _decode(path.read_bytes())
     except (OSError, ValueError) as problem:
         raise ScriptError(f"{path} cannot be checked: {getattr(problem, 'strerror', None) or problem}.") from None
 

@@ -2,7 +2,8 @@
 
 import tensorflow as tf
 
-from labs.results.record import Configuration, Record, RecordedEpoch
+from labs.results.record import Configuration
+from labs.results.run import Epoch, Run
 from labs.results.watched import Watched
 from lessons.faster_steps import feeding
 
@@ -147,13 +148,11 @@ def with_options(files, read, small, batch):
 
 
 def run(script="faster.py", options=(), rate=100.0, accuracy=0.95, images=1024, parameters=1000, **more):
-    epochs = [
-        RecordedEpoch(epoch=n, seconds=images / rate, images=images, metrics={"val_accuracy": accuracy}) for n in (0, 1)
-    ]
+    epochs = [Epoch(epoch=n, seconds=images / rate, images=images, metrics={"val_accuracy": accuracy}) for n in (0, 1)]
     configuration = Configuration(dataset=more.pop("dataset", "digits"), image_size=32)
     given = {"state": "finished", "epochs": epochs, "dataset_images": images, "observed": {"parameters": parameters}}
     given |= {"command": [f"scripts/{script}", *map(str, options)], "script_sha256": script}
-    return Record(configuration=configuration, **(given | more))
+    return Run(configuration=configuration, **(given | more))
 
 
 def steps(*others):

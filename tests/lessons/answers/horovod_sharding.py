@@ -5,7 +5,8 @@ from functools import partial
 import numpy as np
 from making import swapped
 
-from labs.results.record import Configuration, Record
+from labs.results.record import Configuration
+from labs.results.run import Run
 
 script = partial(swapped, "scripts/repaired.py")
 MINE = "mine = numbers.shard(hvd.size(), hvd.rank())"
@@ -13,7 +14,7 @@ BATCHES = "train = data.batches(dataset, mine, args.batch_size // hvd.size())"
 
 
 RECORD, UNSHARDED = (
-    Record(
+    Run(
         state="finished",
         steps=28,
         dataset_images=1797,

@@ -4,7 +4,8 @@ from functools import partial
 
 from making import swapped
 
-from labs.results.record import Configuration, Record
+from labs.results.record import Configuration
+from labs.results.run import Run
 
 script = partial(swapped, "scripts/ResNet50_horovod.py")
 SGD = "hvd.DistributedOptimizer(keras.optimizers.SGD(learning_rate))"
@@ -15,7 +16,7 @@ TENSORS, BYTES = 174, 4 * 23_539_850  # trainable variables of ResNet50V2 with 1
 def record(workers=1, batch=64):
     """A run on 512 images with 64 on each rank."""
     configuration = Configuration(strategy="horovod", workers=workers, global_batch=batch * workers, local_batch=batch)
-    return Record(state="finished", configuration=configuration, epochs=[], dataset_images=512, steps=512 // batch)
+    return Run(state="finished", configuration=configuration, epochs=[], dataset_images=512, steps=512 // batch)
 
 
 RUNS = record(), record(workers=2)

@@ -3,7 +3,7 @@
 from functools import partial
 from types import SimpleNamespace
 
-from answers.two_networks import ROWS
+from answers.two_networks import RUNS
 from making import changed, outside_scope, swapped, tried_out
 
 script = partial(swapped, "scripts/ResNet152V2.py")
@@ -86,14 +86,14 @@ ANSWERS = {
         secret=r"2\.14",
     ),
     "resnet152.9": dict(
-        right=[(ROWS,)],
+        right=[(RUNS,)],
         wrong=[
             ("runs",),
-            (ROWS[:2],),
-            (changed(ROWS, 2, kind="recorded"),),
-            (changed(ROWS, 3, truncated=True),),
-            (ROWS[1:],),
-            (ROWS[:3],),
+            (RUNS[:2],),
+            (changed(RUNS, 2, kind="recorded"),),
+            (changed(RUNS, 3, state="failed"),),
+            (RUNS[1:],),
+            (RUNS[:3],),
         ],
         secret=None,
     ),

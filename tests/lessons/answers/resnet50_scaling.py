@@ -2,36 +2,26 @@
 
 from functools import partial
 from itertools import combinations, combinations_with_replacement
-from operator import itemgetter, truediv
+from operator import truediv
 from statistics import fmean, median
 
 import numpy as np
-from making import changed, outside_scope, swapped
+from making import changed, measured, outside_scope, swapped
 
+from labs.results.intervals import Estimate
 from labs.results.run import Epoch, Run
 
 RUN = Run("w1.out", repeats=[[Epoch(8.2), Epoch(5.1), Epoch(5.0), Epoch(5.2)], [Epoch(6.0), Epoch(5.0)]])
 STEPPED = Run("w1.out", steps=8, repeats=[[Epoch(s) for s in (8.2, 4.9, 5.6, 5.5, 4.4, 4.0)]])  # the last 2: 4.2
 SPREAD = Run("w1.out", steps=8, repeats=[[Epoch(s) for s in (13.0, 7.032, 7.2, 6.856, 7.648, 7.28, 6.816)]])
 EVEN = Run("w1.out", repeats=[[Epoch(5.6), Epoch(5.1), Epoch(5.0), Epoch(5.2)]])  # a first epoch like the others
-ROWS = [
-    {
-        "workers": n,
-        "steps": s,
-        "epoch_seconds": t,
-        "images_per_second": 768 / t,
-        "speedup": 9.1 / t,
-        "speedup_interval": None if n == 1 else (8.9 / t, 9.3 / t),
-        "kind": "measured",
-        "source": f"w{n}.json",
-        "failure": None,
-        "truncated": False,
-    }
+RUNS = [
+    measured("ResNet50V2", n, t, 9.1 / t, (8.9 / t, 9.3 / t) if n > 1 else None, images=768, steps=s)
     for n, s, t in ((1, 12, 9.1), (2, 6, 5.6), (4, 3, 5.2))
 ]
-NOISY = [ROWS[0], ROWS[1] | {"speedup_interval": (0.9, 1.4)}]
-SLOWER = [ROWS[0], ROWS[1] | {"speedup_interval": (0.7, 0.9)}]
-SINGLE = [ROWS[0], ROWS[1] | {"speedup_interval": None}]
+NOISY, SLOWER, SINGLE = (
+    changed(RUNS[:2], 1, speedup=Estimate(9.1 / 5.6, interval)) for interval in ((0.9, 1.4), (0.7, 0.9), None)
+)
 STEPS = {"alone": 0.8, "together": 0.88, "exchange": 1.0, "input": 1.05}
 BY_HAND = {"alone": 0.56139, "together": 0.61861, "exchange": 0.6211, "input": 0.63}
 NOISY_STEPS = STEPS | {"together": 0.79}
@@ -42,13 +32,19 @@ LOGITS = "keras.losses.SparseCategoricalCrossentropy(from_logits=True)"
 UNITS = ("seconds per epoch", "images per second", "speedup")
 
 
-def figure(rows=ROWS, panels=3, label=True, speedup=itemgetter("speedup")):
+def value(name):
+    return lambda run: getattr(run, name).value
+
+
+QUANTITIES = [*map(value, ("epoch_seconds", "images_per_second", "speedup"))]
+
+
+def figure(runs=RUNS, panels=3, label=True, speedup=QUANTITIES[2]):
     from matplotlib.figure import Figure
 
     result = Figure()
-    draw = [*map(itemgetter, ("epoch_seconds", "images_per_second")), speedup]
-    for axis, name, value in zip(result.subplots(1, panels), UNITS, draw, strict=False):
-        axis.plot([row["workers"] for row in rows], [value(row) for row in rows], "o-")
+    for axis, name, quantity in zip(result.subplots(1, panels), UNITS, [*QUANTITIES[:2], speedup], strict=False):
+        axis.plot([run.workers for run in runs], [*map(quantity, runs)], "o-")
         if label:
             axis.set(xlabel="workers", ylabel=name)
     return result
@@ -59,11 +55,10 @@ def drawn(draw, labels=UNITS, x="workers", workers=(1, 2, 4)):
     from matplotlib.figure import Figure
 
     result = Figure()
-    keys = ("epoch_seconds", "images_per_second", "speedup")
-    for axis, key, label in zip(result.subplots(1, 3), keys, labels, strict=True):
-        draw(axis, workers, [row[key] for row in ROWS])
+    for axis, quantity, label in zip(result.subplots(1, 3), QUANTITIES, labels, strict=True):
+        draw(axis, workers, [*map(quantity, RUNS)])
         axis.set(xlabel=x, ylabel=label)
-    return result, ROWS
+    return result, RUNS
 
 
 def line(axis, workers, values):
@@ -71,7 +66,7 @@ def line(axis, workers, values):
 
 
 def one_by_one(draw):
-    """Answer to T6: draw(axis, number, workers, value) for each row alone."""
+    """Answer to T6: draw(axis, number, workers, value) for each run alone."""
     return drawn(lambda axis, x, y: [draw(axis, *each) for each in zip(range(3), x, y, strict=True)])
 
 
@@ -82,16 +77,16 @@ def out_of_sight(axis, workers, values):
 
 def together(x="number of workers", y=UNITS, over_all=""):
     """Answer to T6: the labels x and over_all belong to the whole figure."""
-    result, rows = drawn(line, y, "")
+    result, runs = drawn(line, y, "")
     result.supxlabel(x)
     result.supylabel(over_all)
-    return result, rows
+    return result, runs
 
 
 def without_plots():
     from matplotlib.figure import Figure
 
-    return Figure(), ROWS
+    return Figure(), RUNS
 
 
 def named_bars(axis, workers, values):
@@ -102,8 +97,7 @@ def named_bars(axis, workers, values):
 def kits_figure():
     from labs.show import plots
 
-    extra = {"model": "ResNet50V2", "strategy": "mirrored"}
-    return plots.scaling([row | extra for row in ROWS])
+    return plots.scaling(RUNS)
 
 
 ANSWERS = {
@@ -224,8 +218,8 @@ ANSWERS = {
     ),
     "resnet50.6": dict(
         right=[
-            ("faster", ROWS),
-            ("Faster ", ROWS[:2]),
+            ("faster", RUNS),
+            ("Faster ", RUNS[:2]),
             ("can't tell", NOISY),
             ("can\N{RIGHT SINGLE QUOTATION MARK}t tell", SINGLE),
             ("slower", SLOWER),
@@ -234,17 +228,17 @@ ANSWERS = {
             ("cant tell", NOISY),
         ],
         wrong=[
-            ("faster", ROWS[1:]),
-            ("faster", ROWS[:1]),
-            ("faster", changed(ROWS, 1, truncated=True)),
+            ("faster", RUNS[1:]),
+            ("faster", RUNS[:1]),
+            ("faster", changed(RUNS, 1, state="failed")),
             ("faster", "runs/w1.out"),
-            ("faster", changed(ROWS, 1, kind="recorded")),
+            ("faster", changed(RUNS, 1, kind="recorded")),
             ("faster", NOISY),
-            ("slower", ROWS),
-            ("can't tell", ROWS),
+            ("slower", RUNS),
+            ("can't tell", RUNS),
             ("can't tell", SLOWER),
             ("faster", SINGLE),
-            ("yes", ROWS),
+            ("yes", RUNS),
         ],
         secret=r"\b(faster|slower)\b.*\b(is|are) right",
     ),
@@ -273,13 +267,13 @@ ANSWERS = {
         same=[(3, 6), (0, 7)],  # the exchange; the efficiency, also where the numbers are noisy
     ),
     "resnet50.10": dict(
-        right=[(12, 6, ROWS)], wrong=[(12, 12, ROWS), (6, 12, ROWS), (768, 384, ROWS)], secret=r"\b(12|6)\b"
+        right=[(12, 6, RUNS)], wrong=[(12, 12, RUNS), (6, 12, RUNS), (768, 384, RUNS)], secret=r"\b(12|6)\b"
     ),
     "T6": dict(
         right=[
-            (figure(), ROWS),
-            (kits_figure(), ROWS),
-            (figure(ROWS[::-1]), ROWS),  # the same line, drawn from its other end
+            (figure(), RUNS),
+            (kits_figure(), RUNS),
+            (figure(RUNS[::-1]), RUNS),  # the same line, drawn from its other end
             drawn(lambda axis, x, y: axis.scatter(x, y)),
             drawn(lambda axis, x, y: axis.bar(x, y)),
             drawn(lambda axis, x, y: axis.bar(["1", "2", "4"], y)),
@@ -301,11 +295,11 @@ ANSWERS = {
             drawn(line, (*UNITS[:2], "speedup in seconds/seconds")),
         ],
         wrong=[
-            (figure(panels=2), ROWS),
-            (figure(label=False), ROWS),
-            (figure([ROWS[1], ROWS[0], ROWS[2]]), ROWS),
-            (figure(speedup=lambda row: 1 / row["speedup"]), ROWS),
-            (figure(speedup=lambda row: row["speedup"] / row["workers"]), ROWS),
+            (figure(panels=2), RUNS),
+            (figure(label=False), RUNS),
+            (figure([RUNS[1], RUNS[0], RUNS[2]]), RUNS),
+            (figure(speedup=lambda run: 1 / run.speedup.value), RUNS),
+            (figure(speedup=lambda run: run.speedup.value / run.workers), RUNS),
             drawn(line, (UNITS[1], UNITS[0], UNITS[2])),
             drawn(line, (UNITS[0], UNITS[2], UNITS[1])),
             drawn(line, ("epoch time", *UNITS[1:])),
@@ -316,7 +310,7 @@ ANSWERS = {
             drawn(line, x="run"),
             drawn(line, workers=range(3)),
             drawn(lambda axis, x, y: axis.bar(range(3), y)),
-            (figure(), changed(ROWS, 1, kind="recorded")),
+            (figure(), changed(RUNS, 1, kind="recorded")),
             *(drawn(line, (label, *UNITS[1:])) for label in ("epochs per second", "epochs/s", "seconds per step")),
             *(drawn(line, (label, *UNITS[1:])) for label in ("s/step", "seconds per image")),
             together(x="run"),

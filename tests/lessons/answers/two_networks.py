@@ -3,23 +3,15 @@
 from math import exp, log, sqrt
 from statistics import fmean, pvariance, variance
 
-ROWS = [
-    {
-        "model": model,
-        "workers": n,
-        "epoch_seconds": t,
-        "images_per_second": 512 / t,
-        "speedup": one / t,
-        "failure": None,
-        "kind": "measured",
-        "source": f"{model}_w{n}.json",
-        "truncated": False,
-    }
+from making import measured
+
+RUNS = [
+    measured(model, n, seconds, one / seconds)
     for model, one, two in (("ResNet50V2", 7.0, 4.0), ("ResNet152V2", 14.0, 8.6))
-    for n, t in ((1, one), (2, two))
+    for n, seconds in ((1, one), (2, two))
 ]
 # Both networks with the same speedup: their curves lie on each other.
-ALIKE = [*ROWS[:3], ROWS[3] | {"epoch_seconds": 8.001, "images_per_second": 512 / 8.001, "speedup": 14.0 / 8.001}]
+ALIKE = [*RUNS[:3], measured("ResNet152V2", 2, 8.001, 14.0 / 8.001)]
 
 
 def figure(
@@ -27,24 +19,22 @@ def figure(
     label=True,
     legend=True,
     names=("ResNet50V2", "ResNet152V2"),
-    speedup=lambda row: row["speedup"],
+    speedup=lambda run: run.speedup.value,
     reverse=False,
     bars=False,
     points=False,
     swap=False,
     labels=("epoch time (s)", "images per second", "speedup"),
-    rows=ROWS,
+    runs=RUNS,
 ):
     from matplotlib.figure import Figure
 
     drawn = Figure()
-    keys = {"epoch_seconds": None, "images_per_second": None, "speedup": speedup}
-    for axis, (key, value), said in zip(
-        drawn.subplots(1, panels, squeeze=False)[0], keys.items(), labels[:panels], strict=False
-    ):
+    values = (lambda run: run.epoch_seconds.value, lambda run: run.images_per_second.value, speedup)
+    for axis, value, said in zip(drawn.subplots(1, panels, squeeze=False)[0], values, labels[:panels], strict=False):
         for place, name in enumerate(names):
-            mine = [row for row in rows if row["model"] == name][:: -1 if reverse else 1]
-            x, y = [row["workers"] for row in mine], [value(row) if value else row[key] for row in mine]
+            mine = [run for run in runs if run.model == name][:: -1 if reverse else 1]
+            x, y = [run.workers for run in mine], list(map(value, mine))
             shown = names[place - 1] if swap else name
             if bars:
                 axis.bar([each + 0.4 * place - 0.2 for each in x], y, width=0.4, label=shown)
@@ -62,7 +52,7 @@ def figure(
 def kits_figure():
     from labs.show import plots
 
-    return plots.scaling([row | {"strategy": "mirrored"} for row in ROWS])
+    return plots.scaling(RUNS)
 
 
 def contrast(
@@ -103,32 +93,32 @@ def carried(expected, one=0.80, other=0.88, known=0.65):
 ANSWERS = {
     "networks.1": dict(
         right=[
-            (figure(), ROWS),
-            (kits_figure(), ROWS),
-            (figure(bars=True), ROWS),
-            (figure(reverse=True), ROWS),
-            (figure(rows=ALIKE), ALIKE),
-            (figure(points=True), ROWS),
+            (figure(), RUNS),
+            (kits_figure(), RUNS),
+            (figure(bars=True), RUNS),
+            (figure(reverse=True), RUNS),
+            (figure(runs=ALIKE), ALIKE),
+            (figure(points=True), RUNS),
         ],
         wrong=[
-            (figure(panels=2), ROWS),
-            (figure(label=False), ROWS),
-            (figure(legend=False), ROWS),
-            (figure(names=("ResNet152V2",)), ROWS),
-            (figure(speedup=lambda row: 1 / row["speedup"]), ROWS),
-            (figure(speedup=lambda row: row["speedup"] / row["workers"]), ROWS),
-            (figure(swap=True), ROWS),
-            (figure(swap=True, rows=ALIKE), ALIKE),
-            (figure(labels=("images per second", "seconds per epoch", "speedup")), ROWS),
-            (figure(labels=("epoch time", "images per second", "speedup")), ROWS),
-            (figure(points=True, swap=True), ROWS),
+            (figure(panels=2), RUNS),
+            (figure(label=False), RUNS),
+            (figure(legend=False), RUNS),
+            (figure(names=("ResNet152V2",)), RUNS),
+            (figure(speedup=lambda run: 1 / run.speedup.value), RUNS),
+            (figure(speedup=lambda run: run.speedup.value / run.workers), RUNS),
+            (figure(swap=True), RUNS),
+            (figure(swap=True, runs=ALIKE), ALIKE),
+            (figure(labels=("images per second", "seconds per epoch", "speedup")), RUNS),
+            (figure(labels=("epoch time", "images per second", "speedup")), RUNS),
+            (figure(points=True, swap=True), RUNS),
         ],
         secret=None,
         same=[(2, 3), (6, 7), (6, 10), (7, 10)],  # no legend, or none for one of the networks; exchanged
     ),
     "networks.2": dict(
-        right=[(2.0, ROWS), (14.0 / 7.0, ROWS), ("2", ROWS)],
-        wrong=[(0.5, ROWS), (7.0, ROWS), (8.6 / 7.0, ROWS), (14 / 8.6, ROWS), (3.13, ROWS)],
+        right=[(2.0, RUNS), (14.0 / 7.0, RUNS), ("2", RUNS)],
+        wrong=[(0.5, RUNS), (7.0, RUNS), (8.6 / 7.0, RUNS), (14 / 8.6, RUNS), (3.13, RUNS)],
         secret=r"\b2\.0",
         same=[(2, 3)],  # both hold a run on 2 workers
     ),
