@@ -260,12 +260,12 @@ outcome("resnet50.7", both / alone, how=how)
 # are `run.workers`, `run.epoch_seconds.value`, `run.images_per_second.value` and `run.speedup.value`. You may draw
 # lines, points or bars, but recorded runs are not accepted. Every plot must include every number of workers in your
 # `runs`, and the axes must say in words what they show, with a unit where there is one, such as "seconds per epoch".
-# These lines replace `figure = ...`; you write what is in the loop (where `key` is `"speedup"`, `getattr(run, key)` is
-# `run.speedup`):
+# These lines replace `figure = ...`; you draw on the three axes:
 #
 # ```
 # figure = Figure(figsize=(12, 3.2), layout="constrained")
-# for axis, key in zip(figure.subplots(1, 3), ("epoch_seconds", "images_per_second", "speedup")):
+# epoch_time, rate, gain = figure.subplots(1, 3)
+# workers = [run.workers for run in runs]
 # ```
 
 # %% labs={"id": "T6"}
@@ -273,14 +273,14 @@ from matplotlib.figure import Figure
 
 ### BEGIN SOLUTION
 figure = Figure(figsize=(12, 3.2), layout="constrained")
-for axis, key, label in zip(
-    figure.subplots(1, 3),
-    ("epoch_seconds", "images_per_second", "speedup"),
-    ("seconds per epoch", "images per second", "speedup (times)"),
-):
-    axis.plot([run.workers for run in runs], [getattr(run, key).value for run in runs], "o-")
-    axis.set(xlabel=f"workers (one worker: one {unit})", ylabel=label, ylim=(0, None))
-    axis.set_xticks([run.workers for run in runs])
+epoch_time, rate, gain = figure.subplots(1, 3)
+workers = [run.workers for run in runs]
+epoch_time.plot(workers, [run.epoch_seconds.value for run in runs], "o-")
+rate.plot(workers, [run.images_per_second.value for run in runs], "o-")
+gain.plot(workers, [run.speedup.value for run in runs], "o-")
+labels = ("seconds per epoch", "images per second", "speedup (times)")
+for axis, label in zip((epoch_time, rate, gain), labels):
+    axis.set(xlabel=f"workers (one worker: one {unit})", ylabel=label, ylim=(0, None), xticks=workers)
 ### END SOLUTION
 if check("T6", figure, runs):
     figure.alt = "Your plots of epoch time, images per second and speedup over the number of workers."

@@ -70,16 +70,16 @@ from matplotlib.figure import Figure
 
 ### BEGIN SOLUTION
 figure = Figure(figsize=(12, 3.2), layout="constrained")
-for axis, key, label in zip(
-    figure.subplots(1, 3),
-    ("epoch_seconds", "images_per_second", "speedup"),
-    ("seconds per epoch", "images per second", "speedup (times)"),
-):
-    for name, mark in ((small, "o-"), (large, "s-")):
-        mine = sorted((run for run in runs if run.model == name), key=lambda run: run.workers)
-        axis.plot([run.workers for run in mine], [getattr(run, key).value for run in mine], mark, label=name)
-    axis.set(xlabel=f"workers (one worker: one {unit})", ylabel=label, ylim=(0, None))
-    axis.set_xticks([run.workers for run in mine])
+epoch_time, rate, gain = figure.subplots(1, 3)
+for name, mark in ((small, "o-"), (large, "s-")):
+    mine = sorted((run for run in runs if run.model == name), key=lambda run: run.workers)
+    workers = [run.workers for run in mine]
+    epoch_time.plot(workers, [run.epoch_seconds.value for run in mine], mark, label=name)
+    rate.plot(workers, [run.images_per_second.value for run in mine], mark, label=name)
+    gain.plot(workers, [run.speedup.value for run in mine], mark, label=name)
+labels = ("seconds per epoch", "images per second", "speedup (times)")
+for axis, label in zip((epoch_time, rate, gain), labels):
+    axis.set(xlabel=f"workers (one worker: one {unit})", ylabel=label, ylim=(0, None), xticks=workers)
     axis.legend()
 ### END SOLUTION
 if check("networks.1", figure, runs):

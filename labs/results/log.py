@@ -8,8 +8,9 @@ r"""Read the logs (.out) that Keras' `fit` leaves: which runs are in it, how lon
 
 Lines may have the rank prefixes of horovodrun, mpirun, mpiexec and srun: then the epochs of the lowest rank that has
 any are read. Everything else is refused, by its name where it is known. A run starts at a header `Model ...`, or where
-the epoch counter starts again; `Repeat 2 of 3` is another repeat of it. A training that was cut and goes on at the
-epoch where it stopped, as after a requeue, is two runs, each with a warm-up epoch of its own.
+the epoch counter starts again; `Repeat 2 of 3` is another repeat of it. A training that goes on at a later epoch, as
+after a requeue, is another run, with a warm-up epoch of its own. A line counts where it is whole, and an epoch where it
+is clear which line is its own.
 """
 
 import re
@@ -25,22 +26,21 @@ from labs.results.failures import Failure
 from labs.results.record import Configuration
 from labs.results.run import Epoch, Run
 
-_MAY = re.compile(r"poch|epeat|odel|\d/\d|[:=] *[\w.+-]+$|samples|Invalid loss|CANCELLED|Killed")
-_ANSI = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
-_EPOCH = re.compile(r"^Epoch (\d{1,9})/(\d{1,9})\s*$")
+_MAY = re.compile(r"poch|epeat|odel|\d/\d|[:=] *[\w.+-]+$|samples|Invalid loss|CANCELLED|Killed|\ds - ")
+_ANSI = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
+_EPOCH = re.compile(r"Epoch ([1-9]\d{0,8})/(\d{1,9})\s*$")  # also behind what a killed program left of its last line
 _REPEAT = re.compile(r"^Repeat (\d{1,9}) of (\d{1,9})\b")
 _STOPPED = re.compile(r"^Epoch \d+: early stopping")
 _ENDED = re.compile(r"Invalid loss, terminating|\*\*\* (?:JOB|STEP) .*CANCELLED|: Killed$|^Killed$")
 _SAMPLES = re.compile(r"^Train on \d+ samples|\d(?:us|ms|s)/sample\b|^ ?- \d+s(?: \d+\w+/\w+)? - loss: ")
-_BEGUN = re.compile(r"^ *(\d{1,9})/(\d{1,9}) ?[\[━]")
-_RESULT = re.compile(r"^(\d{1,9})/(\d{1,9}) (?:(\[[=>.]+\]|━+) (?:- )?|- )(\d{1,9})s(?= |$)(.*)$")
-_RATE = re.compile(r"(?<![\w.])(\d{1,12})(us|ms|s)/(step|epoch)(?!\w)")
-_METRIC = re.compile(r"- ([A-Za-z_][\w./]*): (-?\d+\.?\d*(?:e[+-]?\d+)?|-?nan|-?inf)(?=\s|$)", re.I)
-_WHOLE = re.compile(r"(?:\.\d{4}|e[+-]\d\d|nan|inf|/step|/epoch)$")
+_BAR = re.compile(r"(\d{1,9})/(\d{1,9}) ?[\[━]")
+_RESULT = re.compile(r"^(\d{1,9})/(\d{1,9}) (?:(\[=+\]|━+) (?:- )?|- )(\d{1,9})s(?: (\d+[um]?s/step))?(?: - (.*))?$")
+_RATE = re.compile(r"^(\d{1,9})(us|ms|s)/(step|epoch)$")
+_METRIC = re.compile(r"^([^:]+): (-?\d+\.\d{4}(?:e[+-]\d{2,3})?|-?nan|-?inf)$")
 _UNIT = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 # Headers of the course's programs: `Model NAME N workers`, and "Name: value": (field of a configuration, its type).
-_MODEL = re.compile(r"^Model:?\s+([\w.-]+),?\s+(\d{1,9})\s+(?:GPU|worker|replica|device)s?\b", re.I)
+_MODEL = re.compile(r"^Model:?\s+([A-Z][\w.-]*),?\s+(\d{1,9})\s+(?:GPU|worker|replica|device)s?\b")
 _HEADER = re.compile(r"^([A-Z][a-z_]+): ([\w.+-]+)$")
 _FIELDS = {
     "Batch_size": ("global_batch", int),
@@ -61,6 +61,7 @@ _STRANGERS = {
     "DeepSpeed": r"\[deepspeed|steps: \d+ loss: .*iter time",
     "PyTorch's ImageNet example": r"Epoch: ?\[\d+\] ?\[ *\d+/\d+\]",
     "MXNet": r"Epoch ?\[\d+\].*(?:Speed|Batch|Time cost)",
+    "a program of PyTorch": r"^Epoch 0/\d+$",
     "a TensorFlow Estimator": r"global_step/sec: ",
     "tqdm": r"\d+%\|.*\| *\d+/\d+ \[",
 }
@@ -98,7 +99,7 @@ def read(path: str | Path, **options: str | int | None) -> list[Run]:
         for run in runs:
             run.folder = path.resolve().parent
         if not any(run.epochs for run in runs):
-            raise LogError(_explain(path, parts, problem), runs)
+            raise LogError(_explain(path, events, runs, problem), runs)
     except OSError as error:
         why = f"cannot be read ({error.strerror}). Check its name, and where the job wrote its output."
         raise LogError(f"{path}: {why}") from None
@@ -109,17 +110,15 @@ def read(path: str | Path, **options: str | int | None) -> list[Run]:
 
 @dataclass
 class _Result:
-    """The line of a finished epoch: its whole `seconds`, `rates` as (number, unit, per), `metrics`.
-
-    bar: whether a progress bar showed it; whole: whether the line is complete.
-    """
+    """The line of a finished epoch: its whole `seconds`, `rates` as (number, unit, per), `metrics`; bar: whether a
+    progress bar showed it; line: its number."""
 
     steps: int
     seconds: int
     rates: list
     metrics: dict
     bar: bool
-    whole: bool
+    line: int = 0
 
     def time(self) -> tuple[float, float, str | None]:
         """(seconds of the epoch, width of their rounding, note or None).
@@ -140,28 +139,34 @@ class _Result:
         return float(self.seconds), 1.0, note
 
     @property
-    def form(self) -> tuple:
-        """The metrics in their order, and the units of the times."""
-        return *self.metrics, *(per for *_, per in self.rates)
-
-    @property
-    def open_bar(self) -> bool:
+    def too_early(self) -> bool:
         """Whether this is a bar that was full before its epoch was over: Keras 3 shows 0 s there, what is left."""
         step = next((number * _UNIT[unit] for number, unit, per in self.rates if per == "step"), 0.0)
         return self.bar and self.seconds == 0 and step * self.steps > 1.5
 
+    def goes_on_in(self, later: "_Result") -> bool:
+        """Whether a later line is the same bar again, at its end."""
+        same = {name: later.metrics.get(name) for name in self.metrics}
+        return self.line == later.line or (self.steps == later.steps and self.bar and same == self.metrics)
+
 
 def result(line: str) -> _Result | None:
-    """The results in a line (without rank prefix, colours and control characters), or None for another line."""
-    if begun := _BEGUN.match(line):  # bars whose carriage returns are lost stand one after the other
-        line = line[max(0, line.rfind(f"{begun[2]}/{begun[2]} ")) :]
+    """The results in a whole line (without rank prefix, colours and control characters), or None for another line."""
+    if bar := _BAR.match(line.lstrip()):  # bars whose carriage returns are lost stand one after the other
+        line = line[max(0, line.rfind(f"{bar[2]}/{bar[2]} ")) :]
     match = _RESULT.match(line.strip())
     if not match or match[1] != match[2]:
         return None
-    metrics = {key: float(value) for key, value in _METRIC.findall(match[5])}
-    rates = [(int(number), unit, per) for number, unit, per in _RATE.findall(match[5])]
-    whole = bool(_WHOLE.search(line.rstrip()))
-    return _Result(int(match[1]), int(match[4]), rates, metrics, bool(match[3]), whole) if metrics else None
+    metrics, rates = {}, [_RATE.match(match[5]).groups()] if match[5] else []
+    for part in match[6].split(" - ") if match[6] else ():
+        if rate := _RATE.match(part):
+            rates.append(rate.groups())
+        elif metric := _METRIC.match(part):
+            metrics[metric[1]] = float(metric[2])
+        else:
+            return None
+    rates = [(int(number), unit, per) for number, unit, per in rates]
+    return _Result(int(match[1]), int(match[4]), rates, metrics, bool(match[3])) if metrics else None
 
 
 def header(line: str) -> dict:
@@ -179,32 +184,32 @@ def header(line: str) -> dict:
 
 
 def _events(path):
-    """([(number of the line, what, details, whether the line has ended)] of a log, ranks with epochs).
+    """([(number of the line, what, details)] of a log, ranks with epochs).
 
     Only what no rank says, and the lowest rank with epochs. Raises LogError where Keras counts samples.
     """
-    events, ranks, updates = [], set(), []  # updates: of an epoch's bar, what it counts
+    events, ranks, counts = [], set(), []  # counts: what the bar of an epoch has counted to
     for number, line, ended in text.lines(path):
         if not _MAY.search(line):
             continue
         rank, line = text.split_rank(_ANSI.sub("", line))
         line = line.rstrip()
-        if bar := _BEGUN.match(line):
-            updates.append(int(bar[1]))
-        if _SAMPLES.search(line) or (len(updates) == 2 and updates[1] == 2 * updates[0] > 2):  # two batches
+        counts += [int(done) for done, of in _BAR.findall(line) if int(done) < int(of)]
+        if _SAMPLES.search(line) or (len(set(counts)) > 1 and counts[0] > 1 and not any(n % counts[0] for n in counts)):
             raise LogError(
-                f"{path.name}, line {number}: counts samples and not steps, as Keras before TensorFlow 2.2 did. "
-                "Such logs are not read: train with a newer version."
+                f"{path.name}, line {number}: counts samples and not steps, as Keras before TensorFlow 2.2, or several "
+                "steps at once. Such logs are not read: train with a newer version, and with verbose=2."
             )
-        if match := _EPOCH.match(line):
-            event, updates = ("epoch", tuple(map(int, match.groups()))), []
+        if (match := _EPOCH.search(line)) and int(match[1]) <= int(match[2]):
+            event, counts = ("epoch", (int(match[1]), int(match[2]))), []
         elif match := _REPEAT.match(line):
-            event = "repeat", tuple(map(int, match.groups()))
+            event = "repeat", (int(match[1]), int(match[2]))
         elif _STOPPED.match(line):
             event = "stopped", None
         elif _ENDED.search(line):
             event = "ended", line.strip()
-        elif outcome := result(line):
+        elif outcome := (result(line) if ended or line.endswith("/step") else None):
+            outcome.line = number
             event = "result", outcome
         elif values := header(line.strip()):
             event = "header", values
@@ -212,7 +217,7 @@ def _events(path):
             continue
         if event[0] in ("epoch", "result") and rank is not None:
             ranks.add(rank)
-        events.append((rank, number, *event, ended))
+        events.append((rank, number, *event))
     lowest = min(ranks, default=None)
     return [event for rank, *event in events if rank in (None, lowest) or lowest is None], ranks
 
@@ -223,36 +228,70 @@ class _Part:
 
     begin: int = 1  # number of its first line
     headers: dict = field(default_factory=dict)  # {field: [values]}
-    repeats: list = field(default_factory=lambda: [[]])  # of (Epoch, steps)
-    number: int = 0  # of the epoch that began last
+    repeats: list = field(default_factory=lambda: [[]])  # of (number of an epoch, its results)
+    repeat: int = 1  # number of the last one
     planned: int = 0  # epochs, as the log says
     planned_repeats: int = 1
-    open: bool = False  # an epoch began and did not end
     stopped: bool = False
     ended: str | None = None  # the line that ended it
-    last: _Result | None = None
     overlaps: bool = False  # it began while an epoch was open
     failure: Failure | None = None
     notes: list[str] = field(default_factory=list)
 
     @property
-    def epochs(self):
-        return sum(map(len, self.repeats))
+    def number(self):
+        """Of the epoch that began last, 0 for none."""
+        return self.repeats[-1][-1][0] if self.repeats[-1] else 0
+
+    @property
+    def begun(self):
+        return any(self.repeats)
+
+    @property
+    def open(self):
+        """Whether an epoch began and did not end."""
+        return bool(self.repeats[-1]) and not self.repeats[-1][-1][1]
 
     @property
     def truncated(self):
         early = self.number < self.planned and not self.stopped
-        return bool(self.open or early or not self.repeats[-1] or len(self.repeats) < self.planned_repeats)
+        return bool(self.open or early or self.ended or self.repeat < self.planned_repeats)
 
     def _end(self):
-        if self.open:
+        if self.open or (self.number == self.planned and self.ended):
             return f"the log ends before the run does: epoch {self.number} is not finished"
         if 0 < self.number < self.planned:
             return f"the log ends with epoch {self.number} of {self.planned}: stopped early, or cut"
-        return f"the log ends with repeat {len([r for r in self.repeats if r])} of {self.planned_repeats}"
+        return f"the log ends with repeat {self.repeat if self.number else self.repeat - 1} of {self.planned_repeats}"
+
+    def epochs(self, name):
+        """[(number of the repeat, of the epoch, its own _Result)]: evaluate's lines are left out where that is clear.
+
+        Raises LogError where ranks are mixed.
+        """
+        every = [(n, number, _own(results)) for n, repeat in enumerate(self.repeats) for number, results in repeat]
+        steps = [{one.steps for one in own} for *_, own in every if own]
+        common, kept, unclear = set.intersection(*steps) if steps else set(), [], []
+        for n, number, own in every:
+            fit = own if len(own) < 2 else [one for one in own if one.steps in common]
+            if validated := [one for one in fit if any(name.startswith("val_") for name in one.metrics)]:
+                fit = validated if len(validated) == 1 and not self.overlaps else fit
+            if len(fit) > 1 and len({one.steps for one in fit}) == 1:
+                if self.overlaps:
+                    raise LogError(_MIXED.format(name=name, number=number))
+                if len(every) > 1 and (n, number) == every[-1][:2]:
+                    fit = fit[:1]  # of as many steps, evaluate after the training
+            kept += [(n, number, fit[0])] if len(fit) == 1 else []
+            unclear += [str(number)] if len(fit) > 1 else []
+        if unclear:
+            self.notes.append(
+                f"epoch {', '.join(unclear)}: several lines of results, as of fit and evaluate, or of ranks, which "
+                "cannot be told apart: not used"
+            )
+        return kept
 
     def run(self, name, index, options):
-        known, notes = {}, list(self.notes)
+        known, notes = {}, self.notes
         for key, values in self.headers.items():
             known[key] = values[0] if len(set(values)) == 1 else None
             if known[key] is None:
@@ -266,16 +305,21 @@ class _Part:
             has.global_batch = has.local_batch * has.workers
         elif has.local_batch is None and has.global_batch and has.workers and has.global_batch % has.workers == 0:
             has.local_batch = has.global_batch // has.workers
-        repeats = [repeat for repeat in self.repeats if repeat]
-        steady = {steps for repeat in repeats for _, steps in repeat[1:]}
-        steps = steady or {steps for repeat in repeats for _, steps in repeat}
+        epochs = self.epochs(name)
+        steps = {one.steps for n, number, one in epochs if (n, number) != (n, self.repeats[n][0][0])}
+        steps = steps or {one.steps for *_, one in epochs}
         if len(steps) > 1:
             notes.append(f"the number of steps changes within the run: {sorted(steps)}")
         if self.truncated:
             notes.append(self._end() + (f" ({self.ended})" if self.ended else ""))
+        times = [(n, number, one, one.time()) for n, number, one in epochs]
+        notes += dict.fromkeys(note for *_, (_, _, note) in times if note)
         return Run(
             name,
-            [[epoch for epoch, _ in repeat] for repeat in repeats],
+            epochs=[
+                Epoch(seconds, resolution, repeat=n, epoch=number - 1, metrics=one.metrics)
+                for n, number, one, (seconds, resolution, _) in times
+            ],
             index=index,
             kind="recorded",
             configuration=has,
@@ -287,64 +331,14 @@ class _Part:
         )
 
 
-def _parts(events, name):
-    """The _Parts in the events. Those that only a header or a started epoch shows are kept: they failed."""
-    parts = [_Part()]
-    for number, what, details, whole in events:
-        part = parts[-1]
-        if what == "header":
-            _head(parts, number, details)
-        elif what == "repeat":
-            _repeat(parts, number, *details)
-        elif what == "epoch":
-            _open(parts, number, name, *details)
-        elif what == "result":
-            _close(part, details, whole, name)
-        elif what == "stopped":
-            part.stopped = True
-        elif part.open or part.truncated:
-            part.ended = details
-    return [part for part in parts if part.epochs or part.open or part.headers.get("model")]
-
-
-def _head(parts, number, values):
-    part, has = parts[-1], parts[-1].headers
-    others = "model" in values and any(values[key] not in has.get(key, [values[key]]) for key in values)
-    begun = part.epochs or part.open
-    if others or (begun and ("model" in values or (not part.truncated and values.keys() != {"learning_rate"}))):
-        parts.append(part := _Part(number))
-    if not part.epochs:
-        for key, value in values.items():
-            part.headers.setdefault(key, []).append(value)
-
-
-def _repeat(parts, line, number, planned):
-    if number == 1 and parts[-1].epochs:
-        parts.append(_Part(line))
-    elif number > 1 and not parts[-1].epochs and len(parts) > 1 and not parts[-1].headers.get("model"):
-        parts.pop()  # lines between two repeats that looked like headers
-    part = parts[-1]
-    if number > 1 and part.epochs:
-        part.repeats.append([])
-        part.number, part.stopped = 0, False
-    part.planned_repeats = planned
-
-
-def _open(parts, line, name, number, planned):
-    part = parts[-1]
-    again = number <= part.number or planned != part.planned  # another call of fit
-    if (part.epochs and part.number and (again or part.ended)) or part.open:
-        if number == part.number > 1 and not (part.open or part.ended):
-            raise LogError(_MIXED.format(name=name, number=number))
-        after = _Part(line, overlaps=part.open and not part.ended)
-        if number > 1:
-            why = f" ({part.ended})" if part.ended else ""
-            after.headers = part.headers
-            after.notes.append(f"goes on at epoch {number} after an end{why}: its first epoch is warm-up again")
-        else:
-            after.notes.append("this run starts without a header: the epoch counter began again")
-        parts.append(part := after)
-    part.number, part.planned, part.open = number, planned, True
+def _own(results):
+    """The results in an epoch that can be its own: a bar that was drawn again counts once, as it ended."""
+    own = []
+    for one in results:
+        if own and own[-1].goes_on_in(one):
+            own.pop()
+        own.append(one)
+    return own
 
 
 _MIXED = (
@@ -353,25 +347,64 @@ _MIXED = (
 )
 
 
-def _close(part, outcome, whole, name):
-    """A line of results ends the open epoch."""
-    last = part.last
-    if outcome.open_bar or part.ended:
-        return  # full before the validation; or what Keras printed after the training had been ended
-    if not part.open:
-        if part.overlaps and last and outcome.steps == last.steps and outcome.form == last.form:
-            raise LogError(_MIXED.format(name=name, number=part.number))
-        if not (last and outcome.bar and outcome.steps == last.steps and outcome.seconds > last.seconds == 0):
-            return  # `evaluate`, or the same epoch of another rank
-        part.repeats[-1].pop()  # a bar that was printed before its epoch was over
-    same = last is not None and outcome.form == last.form
-    if not whole and not (outcome.whole and same and not outcome.bar):
-        part.open = True  # cut in the middle of the line
-        return
-    time, resolution, note = outcome.time()
-    part.repeats[-1].append((Epoch(time, resolution, None, metrics=outcome.metrics), outcome.steps))
-    part.last, part.open = outcome, False
-    part.notes += [note] if note and note not in part.notes else []
+def _parts(events, name):
+    """The _Parts in the events. Those that only a header or a started epoch shows are kept: they failed."""
+    parts = [_Part()]
+    for line, what, details in events:
+        part = parts[-1]
+        if what == "header":
+            _head(parts, line, details)
+        elif what == "repeat":
+            _repeat(parts, line, *details)
+        elif what == "epoch":
+            _open(parts, line, name, *details)
+        elif what == "result" and part.begun and not part.ended and not details.too_early:
+            part.repeats[-1][-1][1].append(details)
+        elif what == "stopped":
+            part.stopped = True
+        elif what == "ended" and (part.open or part.truncated):
+            part.ended = details
+    return [part for part in parts if part.begun or part.headers.get("model")]
+
+
+def _head(parts, line, values):
+    part, has = parts[-1], parts[-1].headers
+    others = "model" in values and any(values[key] not in has.get(key, [values[key]]) for key in values)
+    if others or (part.begun and ("model" in values or (not part.truncated and values.keys() != {"learning_rate"}))):
+        parts.append(part := _Part(line))
+    if not part.begun:
+        for key, value in values.items():
+            part.headers.setdefault(key, []).append(value)
+
+
+def _repeat(parts, line, number, planned):
+    part = parts[-1]
+    if part.begun and number not in (part.repeat, part.repeat + 1):
+        parts.append(part := _Part(line))
+    elif part.begun and number == part.repeat:
+        part.notes.append(f"repeat {number} was cut, and begun again")
+        part.repeats[-1] = []
+    elif part.begun:
+        part.repeats.append([])
+    part.repeat, part.planned_repeats, part.stopped, part.ended = number, planned, False, None
+
+
+def _open(parts, line, name, number, planned):
+    part = parts[-1]
+    again = number != part.number + 1 or planned != part.planned  # another call of fit, or another process
+    if part.repeats[-1] and (again or part.open or part.ended):
+        if number == part.number > 1 and planned == part.planned and not (part.open or part.ended):
+            raise LogError(_MIXED.format(name=name, number=number))
+        after = _Part(line, overlaps=part.open and not part.ended)
+        if number > 1:
+            why = part.ended or ("the epoch before it did not end" if part.open else "another call of fit")
+            after.headers = part.headers
+            after.notes.append(f"goes on at epoch {number} ({why}): its first epoch is warm-up again")
+        else:
+            after.notes.append("this run starts without a header: the epoch counter began again")
+        parts.append(part := after)
+    part.repeats[-1].append((number, []))
+    part.planned = planned
 
 
 def _blame(runs, problem):
@@ -385,7 +418,8 @@ def _blame(runs, problem):
             run.notes.append("several runs did not finish; the failure may belong to another one")
 
 
-def _explain(path, parts, problem):
+def _explain(path, events, runs, problem):
+    """Why a log has no finished epoch, in one line."""
     name, count, empty, strange = path.name, 0, True, set()
     for count, line, _ in text.lines(path):  # noqa: B007
         empty = empty and not line.strip()
@@ -394,10 +428,16 @@ def _explain(path, parts, problem):
         return f"{name}: no finished epoch, since the job {failures.sentence(problem)}"
     if empty:
         return f"{name}: the file is empty, so there is nothing to measure. Did the job start? Look at its .err."
-    if any(part.open for part in parts):
-        return f"{name}: the first epoch began but did not end. Wait until the job is done, or look at its .err."
     if known := [who for who in _STRANGERS if who in strange]:
         return f"{name}: a log of {known[0]}, which is not read. A log of Keras' fit is needed (verbose=2)."
+    if any(what == "epoch" for _, what, _ in events):
+        wait = "" if any(what == "ended" for _, what, _ in events) else " Wait until the job is done, or read its .err."
+        return f"{name}: no finished epoch: {'; '.join(runs[-1].notes)}.{wait}"
+    if any(what == "result" for _, what, _ in events):
+        return (
+            f"{name}: lines of results without `Epoch 1/2` above them: Keras writes so what evaluate and a fit of one "
+            "epoch give, and both times are no measurement. Train for 2 epochs or more."
+        )
     return (
         f"{name}: no line that the kit knows in its {several(count, 'line')}. A log of Keras' fit with verbose=2 is "
         "needed: give the .out of the training job, and check that the script calls fit with verbose=2."

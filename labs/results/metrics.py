@@ -20,7 +20,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from labs.errors import UseError
-from labs.printed import several
+from labs.printed import grouped, several
 from labs.results import intervals
 from labs.results.intervals import UNKNOWN, Estimate
 from labs.results.run import Epoch, Run
@@ -307,8 +307,9 @@ LEARNT = 0.01  # by so much the loss falls, at least, where something is learnt
 def _warnings(run, loss):
     """Notes on a run that learnt nothing, whose epochs hold more than training, or whose workers shared cores."""
     if None in loss:
+        number = run.repeats[0][0].epoch + loss.index(None) + 1
         yield (
-            f"loss is not a finite number in epoch {loss.index(None) + 1}: the training diverged, and its accuracy "
+            f"loss is not a finite number in epoch {number}: the training diverged, and its accuracy "
             "says nothing. Is the learning rate too high, or the last batch empty on a replica (drop_remainder)?"
         )
     elif len(loss) > 1 and loss[-1] > (1 - LEARNT) * loss[0]:
@@ -320,10 +321,15 @@ def _warnings(run, loss):
         yield "oversubscribed: more workers than cores, which says nothing about scaling"
 
 
+MOST = 100  # 1-worker runs that are looked at for a baseline: a study has one for each network
+
+
 def measure(runs: Iterable[Run]) -> list[Run]:
     """The runs with their measures, for which baselines are looked for among them; a missing one is a note."""
     runs = list(runs)
-    return [_measured(run, runs) for run in runs]
+    ones = [run for run in runs if run.workers == 1]
+    near = grouped((origin(one), one) for one in ones)
+    return [_measured(run, (near.get(origin(run)) or ones)[:MOST]) for run in runs]
 
 
 def _measured(run, runs):

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PIECE = 2**20  # characters
+MOST = 2000  # characters of an end of a long line
 LONGEST = 2**14  # characters of an update of a bar, or of another line without an end, that are looked at: its end
 _UPDATES = re.compile(r"(?:[\r\b]|\^[HM])+")  # as characters, or as the letters that an editor shows for them
+_TAGS = re.compile(r"(?<=.)(?=\[\d+(?:,\d+)?\]<std(?:out|err)>:)")  # of ranks whose pieces stand in one line
 _RANK = re.compile(
     r"^[^\[\]<>]{0,40}\[(?:[^\[\]<>]*?,)?(\d{1,9})\]<std(?:out|err)>:[ ]?"  # horovodrun, mpirun --tag-output
     r"|^\[(\d{1,9})\] "  # mpiexec -prepend-rank
@@ -54,10 +56,10 @@ def lines(path: str | Path) -> Iterator[tuple[int, str, bool]]:
 
 
 def _updates(line):
-    """The texts that stood in a line, one after the other, each with the line's rank prefix; a single one as it is."""
-    texts = [text for text in _UPDATES.split(line) if text]
-    if len(texts) < 2:
-        return texts or [""]
-    rank, _ = split_rank(texts[0])
-    prefix = texts[0][: len(texts[0]) - len(split_rank(texts[0])[1])] if rank is not None else ""
-    return [text if text.startswith(prefix) else prefix + text for text in texts]
+    """The texts that stood in a line, one after the other, each with a rank prefix: its own one, or the line's; of a
+    very long one its ends. A single text is given as it is."""
+    texts = [text for piece in _UPDATES.split(line) for text in _TAGS.split(piece) if text]
+    rank, _ = split_rank(line)
+    prefix = line[: len(line) - len(split_rank(line)[1])] if rank is not None and len(texts) > 1 else ""
+    texts = [text if split_rank(text)[0] is not None else prefix + text for text in texts] or [""]
+    return [text if len(text) <= 2 * MOST else f"{text[:MOST]} ... {text[-MOST:]}" for text in texts]

@@ -180,6 +180,56 @@ def test_what_is_printed_after_a_kill_is_no_measurement(load, end):
     assert len(run.epochs) == 2 and run.truncated and run.failure
 
 
+@pytest.mark.parametrize("rest", ["98/98 - 4", "98/98 - 40s - loss: 2.7", "98/98 - 40s - loss: 2.7000 - acc"])
+def test_a_line_that_a_kill_cut_is_no_result_whatever_is_written_behind_it(load, rest):
+    text = training([31.0, 12.0], planned=6) + f"Epoch 3/6\n{rest}"
+    cut, again = load(text + training([41.0, 13.0, 12.0, 12.0, 12.0, 12.0]))
+    assert [[round(each) for each in part] for part in seconds([cut, again])] == [[31, 12], [41, 13, 12, 12, 12, 12]]
+    assert "epoch 3 is not finished" in " ".join(cut.notes)
+    for end in ("\n", "Killed\n", "\n00 - accuracy: 0.3000\n"):
+        (run,) = load(text + end)
+        assert len(run.epochs) == 2 and run.truncated
+
+
+@pytest.mark.parametrize("verbose", [1, 2])
+@pytest.mark.parametrize("steps", [40, STEPS])
+def test_evaluate_in_a_callback_is_not_the_epoch(load, verbose, steps):
+    """It prints before the epoch's own line. With validation that line is known, else none is."""
+    for validated in (True, False):
+        lines = training([31.0, 12.0, 11.0], 3, verbose, captured="lines", validated=validated).splitlines()
+        own = [n for n, line in enumerate(lines) if n + 1 == len(lines) or lines[n + 1].startswith("Epoch")]
+        for number in reversed(own):
+            lines.insert(number, result(3, verbose, 3.0, 9.0, steps=steps))
+        if validated:
+            (run,) = load("\n".join(lines) + "\n")
+            assert [round(each) for each in seconds([run])[0]] == [31, 12, 11] and run.steps == STEPS
+        else:
+            with pytest.raises(log.LogError, match="epoch 1, 2.*several lines of results.*not used"):
+                load("\n".join(lines[:-2]) + "\n")
+
+
+def test_evaluate_after_the_training_is_not_its_last_epoch(load):
+    for steps in (40, STEPS):
+        (run,) = load(training([31.0, 12.0]) + result(2, 2, 3.0, 9.0, steps=steps) + "\n")
+        assert [round(each) for each in seconds([run])[0]] == [31, 12] and run.loss == pytest.approx([2.9, 2.8])
+
+
+def test_repeats_that_were_cut_and_begun_again(load):
+    whole, cut = training([31.0, 12.0, 11.0]), training([31.0, 19.0], planned=3)
+    head = "Model ResNet50V2 2 GPUs\nRepeat 1 of 2\n"
+    (run,) = load(f"{head}{whole}Repeat 2 of 2\n{cut}Repeat 2 of 2\n{whole}")
+    assert [round(each) for each in seconds([run])[0]] == [31, 12, 11, 31, 12, 11] and not run.truncated
+    assert "repeat 2 was cut, and begun again" in run.notes
+    (run,) = load(f"{head}{whole}Repeat 2 of 2\n{cut}")
+    assert run.truncated and "epoch 2 of 3" in " ".join(run.notes)
+
+
+def test_the_epoch_of_a_loss_is_that_of_the_log(load):
+    text = training([31.0, 12.0], planned=4) + "Epoch 3/4\n" + training([30.0, 11.0], first=3)
+    _, second = load(text.replace("loss: 2.6000", "loss: nan"))
+    assert [epoch.epoch for epoch in second.epochs] == [2, 3] and "in epoch 4: the training" in " ".join(second.notes)
+
+
 # Several ranks in one file
 
 
@@ -199,6 +249,28 @@ def test_ranks_that_print_without_a_label_are_refused(load, seed):
     text = interleaved(*(training([31.0 + rank, 12.0, 11.0], keras) for rank in range(ranks)), seed=seed)
     with pytest.raises(log.LogError, match=r"begins twice: several ranks print into this log"):
         load(text)
+
+
+@pytest.mark.parametrize("tag", ["[{}]<stdout>:", "[1,{}]<stdout>:"])
+@pytest.mark.parametrize("keras", [2, 3])
+def test_bars_of_labelled_ranks_in_one_line(load, keras, tag):
+    """horovodrun and mpirun put their label behind each carriage return: pieces of several ranks stand in one line."""
+    pieces = [f"{tag.format(rank)}Epoch 1/2\n" for rank in (0, 1)]
+    for number, times in ((1, (31.0, 39.0)), (2, (12.0, 19.0))):
+        drawn = [[*updates(keras), result(keras, 1, time, 2.0 + rank)] for rank, time in enumerate(times)]
+        pieces += [
+            f"{tag.format(rank)}{text}\r" for texts in zip(*drawn, strict=True) for rank, text in enumerate(texts)
+        ]
+        pieces += [f"\n{tag.format(rank)}Epoch 2/2\n" for rank in (0, 1)] if number == 1 else ["\n"]
+    (run,) = load("".join(pieces))
+    assert seconds([run]) == [[31, 12]] and run.loss == [2, 2]
+
+
+def test_ranks_of_which_one_validates_are_refused(load):
+    one, two = training([31.0, 12.0], validated=True), training([32.0, 13.0])
+    mixed = [line for pair in zip(two.splitlines(), one.splitlines(), strict=True) for line in pair]
+    with pytest.raises(log.LogError, match="begins twice: several ranks"):
+        load("\n".join(mixed) + "\n")
 
 
 def test_ranks_of_a_single_epoch_are_refused_too(load):
@@ -235,6 +307,10 @@ SAMPLES = {
     "without a header": "Epoch 1/1\n - 10s 20us/step - loss: 0.2593 - acc: 0.9199\n",
     "bars": "Epoch 1/1\n  128/60000 [>....] - ETA: 40s - loss: 2.2\r  256/60000 [>....] - ETA: 40s - loss: 2.1\r"
     "60000/60000 [====] - 33s - loss: 0.3148 - acc: 0.8192\n",
+    "a fast machine": "Epoch 1/1\n  128/60000 [>....] - ETA: 40s - loss: 2.2\r 7552/60000 [>....] - ETA: 40s - loss: 2.1\r"
+    "60000/60000 [====] - 3s 50us/step - loss: 0.3148 - accuracy: 0.8192\n",
+    "nothing between": "Epoch 1/1\n  128/60000 [>....] - ETA: 40s - loss: 2.2  256/60000 [>....] - ETA: 40s - loss: 2.1"
+    "60000/60000 [====] - 3s 50us/step - loss: 0.3148 - accuracy: 0.8192\n",
     "tf 2.0": "Epoch 1/1\n50000/50000 [====] - 12s 236us/sample - loss: 1.5321 - accuracy: 0.4507\n",
 }
 
@@ -246,7 +322,20 @@ def test_samples_are_no_steps(load, form):
     assert "\n" not in str(error.value)
 
 
+def test_results_without_an_epoch_are_named(load):
+    """Keras prints no `Epoch 1/1`, so fit of one epoch looks as evaluate does."""
+    with pytest.raises(log.LogError, match="a fit of one epoch"):
+        load("".join(result(3, 2, time, 2.0) + "\n" for time in (31.0, 12.0)))
+
+
+def test_a_training_that_diverged_at_once_is_not_waited_for(load):
+    with pytest.raises(log.LogError, match="Batch 0: Invalid loss, terminating training") as error:
+        load("Epoch 1/3\nBatch 0: Invalid loss, terminating training\n")
+    assert "Wait" not in str(error.value)
+
+
 STRANGERS = {
+    "a program of PyTorch": "Epoch 0/2\n----------\ntrain Loss: 0.5 Acc: 0.8\nEpoch 1/2\n----------\n",
     "tf_cnn_benchmarks": "Step\tImg/sec\ttotal_loss\n1\timages/sec: 205.3 +/- 0.0 (jitter = 0.0)\t9.111\n"
     "----\ntotal images/sec: 204.75\n----\n",
     "Horovod's synthetic benchmarks": "Model: ResNet50\nBatch size: 32\nNumber of GPUs: 4\n"
