@@ -125,12 +125,19 @@ def paired(above: Sequence[float], below: Sequence[float], resolutions: tuple[fl
 
 
 def ratio(above: Estimate, below: Estimate) -> Estimate:
-    """The ratio of two independent Estimates of `paired` or `product`, each around its geometric mean."""
-    low, high = above.rounding[0] / below.rounding[1], above.rounding[1] / (below.rounding[0] or math.nan)
-    rounding, value = (low, math.inf if math.isnan(high) else high), above.value / below.value
+    """The ratio of two independent Estimates of `paired` or `product`, each around its geometric mean; UNKNOWN where
+    one of them is."""
+    if above.value is None or below.value is None:
+        return UNKNOWN
+    rounding = (
+        above.rounding[0] / below.rounding[1],
+        above.rounding[1] / below.rounding[0] if below.rounding[0] else math.inf,
+    )
+    value = above.value / below.value
     if above.error is None or below.error is None:
         return Estimate(value, None, (ONE_RUN,), rounding=rounding)
-    return _estimate(value, math.log(value), [(each.error**2, each.degrees) for each in (above, below)], rounding)
+    parts = [(above.error**2, above.degrees), (below.error**2, below.degrees)]
+    return _estimate(value, math.log(value), parts, rounding)
 
 
 def product(above, below, resolutions=None) -> Estimate:

@@ -157,8 +157,8 @@ def result(line: str) -> _Result | None:
     match = _RESULT.match(line.strip())
     if not match or match[1] != match[2]:
         return None
-    metrics, rates = {}, [_RATE.match(match[5]).groups()] if match[5] else []
-    for part in match[6].split(" - ") if match[6] else ():
+    metrics, rates = {}, []
+    for part in " - ".join(filter(None, match.group(5, 6))).split(" - "):
         if rate := _RATE.match(part):
             rates.append(rate.groups())
         elif metric := _METRIC.match(part):

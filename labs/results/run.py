@@ -43,7 +43,7 @@ class Epoch(Part):
 
     def __init__(self, seconds: float | None = None, resolution: float = 0.0, images: int | None = None, **rest: Any):
         given = rest if seconds is None else {"seconds": seconds, **rest}
-        super().__init__(resolution=resolution, images=images, **given)
+        super().__init__(**given, **{"resolution": resolution, "images": images})
 
 
 class Run(Part):

@@ -307,7 +307,7 @@ SAMPLES = {
     "without a header": "Epoch 1/1\n - 10s 20us/step - loss: 0.2593 - acc: 0.9199\n",
     "bars": "Epoch 1/1\n  128/60000 [>....] - ETA: 40s - loss: 2.2\r  256/60000 [>....] - ETA: 40s - loss: 2.1\r"
     "60000/60000 [====] - 33s - loss: 0.3148 - acc: 0.8192\n",
-    "a fast machine": "Epoch 1/1\n  128/60000 [>....] - ETA: 40s - loss: 2.2\r 7552/60000 [>....] - ETA: 40s - loss: 2.1\r"
+    "a fast machine": "Epoch 1/1\n  128/60000 [>...] - ETA: 40s - loss: 2.2\r 7552/60000 [>...] - ETA: 9s - loss: 2.1\r"
     "60000/60000 [====] - 3s 50us/step - loss: 0.3148 - accuracy: 0.8192\n",
     "nothing between": "Epoch 1/1\n  128/60000 [>....] - ETA: 40s - loss: 2.2  256/60000 [>....] - ETA: 40s - loss: 2.1"
     "60000/60000 [====] - 3s 50us/step - loss: 0.3148 - accuracy: 0.8192\n",
