@@ -162,11 +162,36 @@ _SIGNS = {
 }
 SIGNS = {group: [(kind, re.compile(sign), advice) for kind, sign, advice in signs] for group, signs in _SIGNS.items()}
 # A line that names a failure, or an exception's, holds one of these words.
-_MARK = re.compile(
-    "abort|alloc|bus error|cancel|code: 13|due to|error|exception|exhausted|exit|failed|fatal|fault|found|gloo|horovod"
-    "|interrupt|kill|lmod|loaded|memory|modulefile|mpi|nccl|no space|no such|oom|open file|quota|signal|slots|srun"
-    "|subset of ranks|terminat|timeout|traceback",
-    re.I,
+_MARKS = (
+    *(
+        "abort",
+        "alloc",
+        "bus error",
+        "cancel",
+        "code: 13",
+        "due to",
+        "error",
+        "exception",
+        "exhausted",
+        "exit",
+        "failed",
+    ),
+    *(
+        "fatal",
+        "fault",
+        "found",
+        "gloo",
+        "horovod",
+        "interrupt",
+        "kill",
+        "lmod",
+        "loaded",
+        "memory",
+        "modulefile",
+        "mpi",
+    ),
+    *("nccl", "no space", "no such", "oom", "open file", "quota", "signal", "slots", "srun", "subset of ranks"),
+    *("terminat", "timeout", "traceback"),
 )
 
 # After the first line of this kind srun ends the other ranks, and says of them what happened to them.
@@ -201,7 +226,7 @@ def failure(log: str | Path) -> Failure | None:
     Errors: FileNotFoundError for a path that does not exist.
     """
     if isinstance(log, Path):
-        return first_cause(text.lines(log), log.name)
+        return first_cause(text.lines(log, _MARKS), log.name)
     lines = log.split("\n")
     return first_cause((number, line, number < len(lines)) for number, line in enumerate(lines, 1))
 
@@ -219,7 +244,8 @@ def first_cause(lines: Iterable[tuple[int, str, bool]], name: str = "") -> Failu
     for last in lines:
         number, line, _ = last
         below = _BELOW if "Traceback" in line or _STALL.search(line) else below - 1
-        if below > 0 or _MARK.search(line):
+        low = line.lower()
+        if below > 0 or any(mark in low for mark in _MARKS):
             kept.append((number, line.rstrip()))
     cut = bool(kept) and kept[-1][0] == last[0] and not last[2]
     ranked = [text.split_rank(line) for _, line in kept]

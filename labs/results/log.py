@@ -26,7 +26,9 @@ from labs.results.failures import Failure
 from labs.results.record import Configuration
 from labs.results.run import Epoch, Run
 
+_MARKS = ("poch ", "repeat ", "model ", "s - ", "/step", "samples", "invalid loss", "cancelled", "killed")
 _MAY = re.compile(r"poch|epeat|odel|\d/\d|[:=] *[\w.+-]+$|samples|Invalid loss|CANCELLED|Killed|\ds - ")
+MOST = 50  # lines of results, one after the other, that are looked at
 _ANSI = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
 _EPOCH = re.compile(r"Epoch ([1-9]\d{0,8})/(\d{1,9})\s*$")  # also behind what a killed program left of its last line
 _REPEAT = re.compile(r"^Repeat (\d{1,9}) of (\d{1,9})\b")
@@ -188,8 +190,8 @@ def _events(path):
 
     Only what no rank says, and the lowest rank with epochs. Raises LogError where Keras counts samples.
     """
-    events, ranks, counts = [], set(), []  # counts: what the bar of an epoch has counted to
-    for number, line, ended in text.lines(path):
+    events, ranks, counts, many = [], set(), [], 0  # counts: what an epoch's bar has counted to; many: results
+    for number, line, ended in text.lines(path, _MARKS):
         if not _MAY.search(line):
             continue
         rank, line = text.split_rank(_ANSI.sub("", line))
@@ -208,13 +210,14 @@ def _events(path):
             event = "stopped", None
         elif _ENDED.search(line):
             event = "ended", line.strip()
-        elif outcome := (result(line) if ended or line.endswith("/step") else None):
+        elif many < MOST and (ended or line.endswith("/step")) and (outcome := result(line)):
             outcome.line = number
             event = "result", outcome
         elif values := header(line.strip()):
             event = "header", values
         else:
             continue
+        many = many + 1 if event[0] == "result" else 0
         if event[0] in ("epoch", "result") and rank is not None:
             ranks.add(rank)
         events.append((rank, number, *event))

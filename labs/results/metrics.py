@@ -343,8 +343,10 @@ def _measured(run, runs):
     used = run.of_rounds(rounds) if rounds else run
     seconds, rate = epoch_seconds(used), throughput(used)
     (loss, final_loss), (accuracy, final_accuracy) = (learning(run, name) for name in ("loss", "accuracy"))
-    notes = [*run.notes, *seconds.notes, *rate.notes, *([busy] if busy and base in (run, None) else [])]
-    notes += [*_warnings(run, loss), *missing, *gain.notes]
+    notes = [*run.notes, *seconds.notes]
+    if run.epochs:
+        notes += [*rate.notes, *([busy] if busy and base in (run, None) else []), *_warnings(run, loss)]
+        notes += [*missing, *gain.notes]
     measures = {
         "baseline": base,
         "scaling": scaling(run, base) if base not in (run, None) else None,
