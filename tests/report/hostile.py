@@ -31,7 +31,9 @@ ANSWERS = {
 }  # fmt: skip
 
 LOGS = {
-    "5,000 lines": "\n".join(f"Epoch {n}/5000\n4/4 - 1s - 10ms/step - accuracy: 0.5 - loss: 1.5" for n in range(5000)),
+    "5,000 lines": "\n".join(
+        f"Epoch {n}/5000\n4/4 - 1s - 10ms/step - accuracy: 0.5000 - loss: 1.5000" for n in range(5000)
+    ),
     "bars": "Epoch 1/1\n" + "\r".join(f" {n}/100 [=====>....] - ETA: {n}s" for n in range(100)) + "\r100/100 done\n",
     "bytes": "\x00\x01\xff\xfe binary \x1b[2J\x1b[31mError\x1b[0m",
     "long line": "Model " + "q" * 20_000,

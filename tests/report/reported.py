@@ -75,7 +75,9 @@ def keep(root, runs, log=True):
         records.save(folder / f"{name}.json", run)
         if log:
             lines = [f"Model ResNet50V2 {run.workers} workers", "Epoch 1/1"]
-            files.write(folder / f"{name}.out", "\n".join([*lines, "4/4 - 5s - 1s/step - accuracy: 0.5 - loss: 1.5\n"]))
+            files.write(
+                folder / f"{name}.out", "\n".join([*lines, "4/4 - 5s - 1s/step - accuracy: 0.5000 - loss: 1.5000\n"])
+            )
             files.write(folder / f"{name}.err", "")
     return root
 

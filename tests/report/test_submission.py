@@ -33,7 +33,7 @@ def private(monkeypatch, tmp_path):
     for record in runs.values():
         record.command = [f"{home}/course/notebooks/scripts/ResNet50.py"]
     reported.keep(root, runs)
-    log = f"Job 7 on {HOST}, GPUs 0\nModel ResNet50V2 1 workers\n{home}/data\nEpoch 1/1\n4/4 - 5s - loss: 1.5\n"
+    log = f"Job 7 on {HOST}, GPUs 0\nModel ResNet50V2 1 workers\n{home}/data\nEpoch 1/1\n4/4 - 5s - loss: 1.5000\n"
     error = f'  File "{home}/course/notebooks/scripts/ResNet50.py", line 3\nValueError: {SECRET}@{HOST} cannot\n'
     files.write(root / "notebooks/runs/ResNet50_w1.out", log)
     files.write(root / "notebooks/runs/ResNet50_w1.err", error)

@@ -24,7 +24,7 @@ def write(folder, file, workers, seconds, rounds=0, **fields):
 
 def keras(folder, name, workers, seconds):
     lines = [f"Model M {workers} GPUs", f"Batch_size: {64 * workers}", "Images: 512"]
-    lines += [f"Epoch {n}/3\n{8 // workers}/{8 // workers} - {seconds}s - loss: 2.0" for n in (1, 2, 3)]
+    lines += [f"Epoch {n}/3\n{8 // workers}/{8 // workers} - {seconds}s - loss: 2.0000" for n in (1, 2, 3)]
     (folder / f"{name}.out").write_text("\n".join(lines) + "\n")
 
 
