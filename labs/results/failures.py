@@ -213,6 +213,7 @@ _UNCLEAR = ("UnknownError", "InternalError", "AbortedError", "UnavailableError",
 _ECHO = re.compile(r"^Horovod has been shut down|^Horovod detected that one or more processes exited")
 
 
+MOST = 2000  # lines that may name a failure, at each end
 _BELOW = 60  # lines below the first one of a traceback, with its exception
 _STALL = re.compile("tensors were submitted to be reduced.* by subset of ranks")
 
@@ -247,6 +248,8 @@ def first_cause(lines: Iterable[tuple[int, str, bool]], name: str = "") -> Failu
         low = line.lower()
         if below > 0 or any(mark in low for mark in _MARKS):
             kept.append((number, line.rstrip()))
+        if len(kept) > 4 * MOST:
+            del kept[MOST : 3 * MOST]  # of so many the ends are looked at
     cut = bool(kept) and kept[-1][0] == last[0] and not last[2]
     ranked = [text.split_rank(line) for _, line in kept]
     causes = _without_echoes(ranked)

@@ -28,7 +28,7 @@ from labs.results.run import Epoch, Run
 
 _MARKS = ("poch ", "repeat ", "model ", "s - ", "/step", "samples", "invalid loss", "cancelled", "killed")
 _MAY = re.compile(r"poch|epeat|odel|\d/\d|[:=] *[\w.+-]+$|samples|Invalid loss|CANCELLED|Killed|\ds - ")
-MOST = 50  # lines of results, one after the other, that are looked at
+MOST = 50  # lines of results, one after the other, and of a bar's counts, that are looked at
 _ANSI = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
 _EPOCH = re.compile(r"Epoch ([1-9]\d{0,8})/(\d{1,9})\s*$")  # also behind what a killed program left of its last line
 _REPEAT = re.compile(r"^Repeat (\d{1,9}) of (\d{1,9})\b")
@@ -196,7 +196,8 @@ def _events(path):
             continue
         rank, line = text.split_rank(_ANSI.sub("", line))
         line = line.rstrip()
-        counts += [int(done) for done, of in _BAR.findall(line) if int(done) < int(of)]
+        if len(counts) < MOST:
+            counts += [int(done) for done, of in _BAR.findall(line) if int(done) < int(of)]
         if _SAMPLES.search(line) or (len(set(counts)) > 1 and counts[0] > 1 and not any(n % counts[0] for n in counts)):
             raise LogError(
                 f"{path.name}, line {number}: counts samples and not steps, as Keras before TensorFlow 2.2, or several "
