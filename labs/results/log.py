@@ -147,9 +147,9 @@ class _Result:
         return self.bar and self.seconds == 0 and step * self.steps > 1.5
 
     def goes_on_in(self, later: "_Result") -> bool:
-        """Whether a later line is the same bar again, at its end."""
-        same = {name: later.metrics.get(name) for name in self.metrics}
-        return self.line == later.line or (self.steps == later.steps and self.bar and same == self.metrics)
+        """Whether a later line is the same bar again, at its end: on the same line, or behind a bar that shows 0 s."""
+        same = {name: later.metrics.get(name) for name in self.metrics} == self.metrics and self.steps == later.steps
+        return self.line == later.line or (same and self.bar and self.seconds == 0)
 
 
 def result(line: str) -> _Result | None:

@@ -314,7 +314,8 @@ def row(run: Run) -> dict:
     Beside a quantity stand its interval [low, high], None without one, and `_rounded`, what the rounding of a log's
     times leaves open. loss and accuracy have a value for each epoch.
     """
-    values = {"source": run.source, "run": run.index, "repeats": len(run.steady), "rounds": counted(run)}
+    values = {"source": run.source, "run": run.index, "repeats": len(run.steady)}
+    values["rounds"] = counted(run) if run.rounds else None
     values |= {name: getattr(run.configuration, name) for name in Configuration.model_fields if name != "repeats"}
     values |= {name: getattr(run, name) for name in _PLAIN}
     values |= {"images_per_epoch": metrics.epoch_images(run)[0]}

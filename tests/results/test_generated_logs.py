@@ -273,6 +273,14 @@ def test_ranks_of_which_one_validates_are_refused(load):
         load("\n".join(mixed) + "\n")
 
 
+@pytest.mark.parametrize("keras", [2, 3])
+def test_ranks_that_print_equal_bars_are_refused(load, keras):
+    """As the workers of MultiWorkerMirroredStrategy, whose metrics are those of all."""
+    lines = training([31.0, 12.0], keras, 1, captured="terminal").splitlines()
+    with pytest.raises(log.LogError, match="epoch 1 begins twice: several ranks"):
+        load("\n".join(line for line in lines for _ in range(2)) + "\n")
+
+
 def test_ranks_of_a_single_epoch_are_refused_too(load):
     begins, *ends = training([31.0]).splitlines()
     with pytest.raises(log.LogError, match="epoch 1 begins twice"):
