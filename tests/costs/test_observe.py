@@ -49,7 +49,7 @@ def test_nothing_to_read(tmp_path):
     with pytest.raises(CostError, match="left out: .*not a run record"):
         observations_of([tmp_path / "a.json"])
     (tmp_path / "b.out").write_text("Epoch 1/2\n")
-    with pytest.raises(CostError, match="left out: .*not a run record.*; left out: b.out: no finished epoch: .*epoch 1 is not finished"):
+    with pytest.raises(CostError, match="left out: .*not a run record.*; left out: b.out: .*epoch 1 is not finished"):
         observations_of([tmp_path / "a.json", tmp_path])
 
 
