@@ -3,7 +3,7 @@
 .ONESHELL:
 .SHELLFLAGS := -ec
 .DEFAULT_GOAL := help
-.PHONY: help lab setup horovod jax missing kernel cluster cluster-stop cluster-test browser-test test test-quick test-more test-full facts \
+.PHONY: help lab setup horovod jax missing kernel cluster cluster-stop cluster-test browser-test test test-quick test-more test-full \
   test-versions notebooks check format student benchmarks gpu-proof gpu-pack site clean
 
 # A home folder that cannot be written, as on some compute nodes: one in the course's folder takes its place.
@@ -195,13 +195,8 @@ test-quick: setup ## Run the tests that start no processes and train nothing, in
 	@$(ACTIVATE)
 	python -m pytest tests -m "not slow" $(PARALLEL) $(ARGS)
 
-facts: setup ## Record again what scripts do when they are tried out; needed when labs/checks/tryout or labs/training changes
-	@$(ACTIVATE)
-	FACTS=record python -m pytest tests/lessons/test_answers.py tests/lessons/test_scripts.py -k "right_answers or style or mistake" $(PARALLEL)
-
 test-full: setup ## Every test, with the real installation, and the notebooks on the preset that a student measures with
 	@rm -f build/installed
-	export FACTS=live
 	$(call run-tests,laptop,1800)
 
 # Both ends of what the course runs on: the TensorFlow of sites' older containers with the Keras of its time, and the newest.

@@ -8,7 +8,7 @@
     drawing             what all of them share
     asked               the question that a measured speedup raises, and what several judges ask of an answer
     connected           a function on several ranks that exchange, played in one process: 02b, 08, 20 to 22, 25
-    training_scripts    is a training script right, by what it did when it was tried out: 05 to 09
+    training_scripts    what is asked of a training script, by what it did when it was tried out: 05 to 09
     batch_scripts       is a batch script right: 06, 09, 20
     own_runs            the runs of a study that a student has measured, and a figure of them: 05, 09, 10
     compare             two scripts, or the loss of several runs, side by side: 08 and 09

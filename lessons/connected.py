@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+import labs
 from labs import blanks, compat
 from labs.checks import scripts, stand_in, student_code
-from labs.errors import LabsError
+from labs.errors import HorovodError, LabsError
 
 EXCHANGES = 2000  # of one play: nothing in the course needs a tenth of them
 LOOK = 0.2  # seconds from one look at a rank that computes to the next
@@ -215,12 +216,20 @@ class World(Players):
         return self._meet("allgather", [tensor], None)[0]
 
     def broadcast(self, tensor, root_rank=0, name=None):
-        stand_in.refuse_root(root_rank, self._size)
+        if not 0 <= root_rank < self._size:
+            last = self._size - 1
+            raise HorovodError(f"There is no rank {root_rank} to take weights from. Give one from 0 to {last}.")
         return self._meet("broadcast", [tensor], root_rank)[0]
 
     def distributed(self, optimizer):
         """What labs.hvd.DistributedOptimizer gives. It has not its name here: in one lesson students write it."""
-        stand_in.refuse_optimizer(optimizer)
+        import keras
+
+        if not isinstance(optimizer, keras.Optimizer):
+            name = type(optimizer).__name__
+            raise HorovodError(f"{name} is not an optimizer of Keras 3: its gradients cannot be averaged.")
+        if hasattr(optimizer, "labs_wrapped"):
+            raise HorovodError("The optimizer is wrapped twice: gradients would be averaged twice. Wrap it once.")
         base, reduce = type(optimizer), self.grouped_allreduce
 
         def apply(self, grads, trainable_variables=None):
@@ -309,9 +318,21 @@ class Horovod:
         return reduced if postscale_factor == 1 else [postscale_factor * tensor for tensor in reduced]
 
 
+@contextlib.contextmanager
 def placed(world):
     """Inside of the block, imports of labs.hvd and of Horovod find `world`."""
-    return stand_in.placed(stand_in.modules(world, Horovod(world)))
+    horovod = Horovod(world)
+    modules = {"horovod": stand_in.module("horovod", tensorflow=horovod), "horovod.tensorflow": horovod}
+    attribute, before = vars(labs).get("hvd"), stand_in.put({"labs.hvd": world} | modules)
+    labs.hvd = world
+    try:
+        yield
+    finally:
+        stand_in.put(before)
+        if attribute is None:
+            del labs.hvd
+        else:
+            labs.hvd = attribute
 
 
 def _shown(arrays):

@@ -11,7 +11,6 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-import facts
 import notebook_cells
 import pytest
 from dearest import Dearest
@@ -161,24 +160,8 @@ def cold(monkeypatch):
     monkeypatch.delenv("WARM_SERVER", raising=False)
 
 
-@pytest.fixture
-def recorded_facts(monkeypatch):
-    """What scripts do that are tried out is recorded: see facts.py."""
-    from labs.checks import student_code
-    from labs.checks.tryout import client
-
-    installed = student_code.installed  # what stands between is not a student's code
-    monkeypatch.setattr(student_code, "installed", lambda file: file == facts.__file__ or installed(file))
-    recorded = facts.Facts(client._server.ask, SHARED / "facts.jsonl", os.environ.get("FACTS"))
-    monkeypatch.setattr(client._server, "ask", recorded.ask)
-    yield
-    assert recorded.others == [], "scripts did something else than is recorded"
-
-
 def pytest_unconfigure(config):
     if OWN:
-        if os.environ.get("FACTS") == "record":
-            facts.keep(SHARED / "facts.jsonl")
         shutil.rmtree(SHARED, ignore_errors=True)
         HOOK.unlink(missing_ok=True)
 

@@ -11,7 +11,7 @@ kept            progress.json, and the progress over all items
 reading         what judges look at: numbers, what a function gives and changes
 tryout          a training script tried out in a process of its own: what it does, as facts
 scripts         what every judge of a script begins with: is it there, is it blank, where does it stop?
-stand_in        what takes the place of labs.hvd and Horovod where ranks are played: numbers, refusals, modules
+stand_in        what takes the place of Horovod where ranks are played: numbers, modules
 """
 
 from labs.checks.judging import answered, check, judge

@@ -58,6 +58,11 @@ class Recorder(keras.callbacks.Callback):
     ):
         super().__init__()
         check(args)
+        if images is None:
+            raise observed.ObservedError(
+                "The recorder was told images=None: images per second would not be known. Pass the number that was "
+                "loaded, len(dataset.images)."
+            )
         self._asked = args
         self.rank, self.repeat, self._processes = 0, 0, 1
         name = run_name(args, model, strategy, workers)

@@ -3,14 +3,13 @@
 import numpy as np
 
 from labs.checks.judging import judges
-from lessons import batch_scripts, connected
+from lessons import batch_scripts, connected, training_scripts
 from lessons.going_on_and_two_nodes import going_on
-from lessons.horovod_training.questions import callbacks, log, optimizer, pin, shard, start
 
 
 @judges("nodes.1")
 def four_mistakes(path):
-    for judge in (start, pin, shard, optimizer, callbacks, log):
+    for judge in training_scripts.STEPS:
         yield from judge(path)
 
 

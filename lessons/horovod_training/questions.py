@@ -1,6 +1,5 @@
-"""Judges of 08_horovod_training. The six steps are judged by what each rank of the script does, up to its `fit`."""
+"""Judges of 08_horovod_training. The six steps of the script: lessons.training_scripts."""
 
-import re
 from functools import cache
 from math import prod
 
@@ -10,12 +9,6 @@ from labs.checks.judging import judges
 from labs.checks.reading import close, near
 from labs.checks.student_code import tried
 from lessons import connected, training_scripts
-from lessons.horovod_training.script import step
-from lessons.training_scripts import LOCAL_SIZE, SIZE
-
-RANKS = list(range(SIZE))
-LOCAL_RANKS = [rank % LOCAL_SIZE for rank in RANKS]
-BROADCAST, AVERAGE = "BroadcastGlobalVariablesCallback", "MetricAverageCallback"
 
 
 @judges("horovod.2")
@@ -38,148 +31,8 @@ def place(node, local):
     yield (node, local) != (1, 2), "Write ranks 0 to 7 in two rows of four, one row for each node, and find 6."
 
 
-@judges("horovod.4")
-@step(1)
-def start(plays):
-    facts = plays[-1][0]
-    started, early = facts["hvd"].get("started"), facts["hvd"].get("early")
-    missing = not started and not facts["error"]
-    yield missing, "Horovod is never started. Without that, every process believes that it is alone, or fails."
-    yield early, "Something asks Horovod for a rank or the size before Horovod is started. Start it first."
-    if not started:
-        yield from training_scripts.stop(plays)
-
-
-@judges("horovod.5")
-@step(2)
-def pin(plays):
-    pins = [facts["hvd"].get("pins", []) for facts in plays[-1]]
-    if not all(pins):
-        yield from training_scripts.stop(plays)
-        yield True, "`devices.pin` is not called, so all ranks of a node would share one device."
-    local = [each[-1].get("local_rank") for each in pins]
-    yield (
-        local == RANKS,
-        f"This number counts over all nodes: rank {SIZE - 1} is on the second node, and would ask for worker "
-        f"{SIZE - 1} of {LOCAL_SIZE}, which does not exist. Which number starts again at 0 on each node?",
-    )
-    yield (
-        local in ([LOCAL_SIZE] * SIZE, [SIZE] * SIZE),
-        "This is the number of ranks, which is the same on every rank: all of them would use the same worker.",
-    )
-    yield (
-        local != LOCAL_RANKS,
-        f"Ranks 0 to {SIZE - 1} ask for workers {local}. On each node, these must be different and must exist.",
-    )
-    sharing = [each[-1].get("local_size") for each in pins]
-    yield (
-        None in sharing,
-        "`devices.pin` is not told how many ranks share this machine, so it cannot refuse to put two on one GPU.",
-    )
-    yield (
-        sharing != [LOCAL_SIZE] * SIZE,
-        "The second number says how many ranks share *this machine*, not how many there are in total.",
-    )
-
-
-@judges("horovod.6")
-@step(3)
-def shard(plays):
-    asked = [facts["hvd"].get("shards", [])[-1:] for facts in plays[-1]]
-    yield (
-        any(call and call[0] == [rank, SIZE] for rank, call in enumerate(asked)),
-        "The two numbers are swapped: first comes the number of shards, then the index of this shard.",
-    )
-    for error in (facts["error"] for by_rank in reversed(plays) for facts in by_rank):
-        if error and "numbers" in error["code"] and re.search(r"Dataset' object is not subscriptable", error["says"]):
-            yield (
-                True,
-                f"Line {error['line']}: `{error['code']}`: `numbers` is a tf.data.Dataset, which you cannot index or "
-                "slice like a list. Look among its methods for one that gives each worker a part of it.",
-            )
-    yield from training_scripts.unfair(plays)
-
-
-@judges("horovod.7")
-@step(4)
-def optimizer(plays):
-    (alone,), fits = yield from training_scripts.fits(plays)
-    yield (
-        any((fit["wrapped"] or {}).get("by") == "horovod" for fit in fits),
-        "With Keras 3, Horovod's own Keras classes average nothing, without any error, and every rank trains a "
-        "network of its own. Take the classes from `labs.hvd`.",
-    )
-    for fit in fits:
-        yield from training_scripts.another_optimizer(fit["optimizer"])
-    rates, told = [training_scripts.first_rate(fit) for fit in fits], plays[-1][0]["recorders"]
-    yield len(set(rates)) > 1, f"The ranks start with different rates: {', '.join(f'{rate:.4g}' for rate in rates)}."
-    rate, one = rates[0], training_scripts.first_rate(alone)
-    lost = told and isinstance(told[0]["learning_rate"], float) and not near(rate, told[0]["learning_rate"])
-    yield lost, "The recorder is told a different rate from the optimizer's. Are both given the computed rate?"
-    fixed, less = near(rate, training_scripts.RATE), near(rate, training_scripts.RATE / SIZE)
-    yield fixed, "The rate does not depend on the ranks, and Horovod does not scale it. What does the linear rule say?"
-    yield (
-        not near(one, training_scripts.RATE),
-        f"With one rank the learning rate must be {training_scripts.RATE}; it is {one:.4g}.",
-    )
-    nodes = f"With {SIZE} ranks, {LOCAL_SIZE} on each node, the rate is that for {LOCAL_SIZE}. Which batch grows?"
-    yield near(rate, training_scripts.RATE * LOCAL_SIZE), nodes
-    yield (
-        less,
-        "You divide: with more ranks, the batch is larger and the gradient less noisy, so an update may be larger.",
-    )
-    yield (
-        not near(rate, training_scripts.RATE * SIZE),
-        f"With {SIZE} ranks, the linear rule does not give your script's rate.",
-    )
-    yield (
-        not all(fit["wrapped"] for fit in fits),
-        "The optimizer is not wrapped: the gradients are not averaged, and each rank would train its own network.",
-    )
-    passes = fits[0]["wrapped"]["passes"]
-    yield (
-        passes != 1,
-        f"With backward_passes_per_step={passes} the weights change only in every {passes}th step, on a batch that "
-        f"is {passes} times as large, so you could not compare runs.",
-    )
-
-
-@judges("horovod.8")
-@step(5)
-def callbacks(plays):
-    (alone,), fits = yield from training_scripts.fits(plays)
-    for fit in fits:
-        kinds = [kind for names in fit["callbacks"] for kind in names]
-        yield (
-            BROADCAST not in kinds,
-            "There is no broadcast: the ranks begin with different random weights. Adding equal gradients to "
-            "different weights leaves them different forever.",
-        )
-        yield AVERAGE not in kinds, "Metrics are not averaged: your log would show the loss on rank 0's share only."
-        after = {BROADCAST, AVERAGE} & set(kinds[kinds.index("Recorder") :] if "Recorder" in kinds else ())
-        yield (
-            after,
-            "The recorder comes before Horovod's callbacks, so it would record values that are not averaged yet.",
-        )
-        yield "Recorder" not in kinds, "`fit` runs without the recorder: there would be no record of your run."
-    roots = [fit["roots"][0] for fit in fits]
-    other = len(set(roots)) > 1
-    yield other, "Each rank names a different root, so they do not get the same weights. All must name the same one."
-
-
-@judges("horovod.9")
-@step(6)
-def log(plays):
-    (alone,), fits = yield from training_scripts.fits(plays)
-    here, *others = [fit["verbose"] for fit in fits]
-    yield here == 2 and set(others) == {2}, "Each rank would print each epoch: with K ranks, each line appears K times."
-    yield here != 2 and 2 in others, "This is the wrong way round: one rank prints, and all the others are silent."
-    yield here == 1, "1 is a progress bar, which fills a log with broken lines. Which value gives one line per epoch?"
-    yield here != 2, f"Rank 0 trains with verbose={here}. Which value gives one line per epoch?"
-    node = others[LOCAL_SIZE - 1] != 0 and others[0] == 0
-    yield node, "One rank of each node would print. Which number is 0 on only one rank of the whole job?"
-    yield any(others), "The other ranks still print. Which value of verbose makes `fit` silent?"
-    yield alone["verbose"] != 2, f"A single rank trains with verbose={alone['verbose']}, but it is rank 0 as well."
+for number, judge in enumerate(training_scripts.STEPS, 4):
+    judges(f"horovod.{number}")(judge)
 
 
 @judges("horovod.11")

@@ -52,9 +52,9 @@ def test_each_rank_of_the_colleagues_script_goes_through_all_images():
     (alone,), two = [[facts["fits"][0] for facts in by_rank] for by_rank in plays]
     everything = list(range(training_scripts.IMAGES_OF_RANKS))
     for fit in (alone, *two):
-        assert sorted(number for step in fit["batches"] for number in step) == everything
-        assert {len(step) for step in fit["batches"]} == {training_scripts.LOCAL_BATCH_OF_RANKS}  # not b
-    assert len(two[0]["batches"]) == len(alone["batches"])  # not a: as many steps
+        assert sorted(number for step in fit["passes"][0] for number in step) == everything
+        assert {len(step) for step in fit["passes"][0]} == {training_scripts.LOCAL_BATCH_OF_RANKS}  # not b
+    assert len(two[0]["passes"][0]) == len(alone["passes"][0])  # not a: as many steps
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,7 @@ def rows(name):
 
 
 @pytest.fixture
-def judge(tmp_path, monkeypatch, recorded_facts):
+def judge(tmp_path, monkeypatch):
     """judge(name of the lesson, id, answer) -> (state, text), as on a machine without GPUs."""
     from labs import devices
 

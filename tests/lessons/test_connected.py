@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import labs
-from labs.checks import stand_in, student_code
+from labs.checks import student_code
+from labs.errors import HorovodError
 from lessons import connected
 
 
@@ -156,6 +157,6 @@ def test_a_loop_without_end_of_slow_exchanges_is_stopped_after_some_seconds_of_t
 
 def test_a_rank_that_does_not_exist_is_refused():
     world = connected.World(2)
-    with pytest.raises(stand_in.HorovodError, match="There is no rank 2 to take weights from. Give one from 0 to 1"):
+    with pytest.raises(HorovodError, match="There is no rank 2 to take weights from. Give one from 0 to 1"):
         world.play(lambda: world.broadcast(1.0, 2))
     assert [world.local_rank(), world.local_size(), world.cross_rank(), world.cross_size()] == [0, 2, 0, 1]

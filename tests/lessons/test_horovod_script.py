@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from labs import blanks, checks
-from lessons.horovod_training.script import lines_of
+from lessons.training_scripts import lines_of
 from teaching.author import regions
 
 SOLUTION = Path(__file__).parents[2] / "solutions/scripts/ResNet50_horovod.py"

@@ -9,10 +9,9 @@ log          what it printed
 devices      names of the worker devices that it was given
 strategies   for each MirroredStrategy the names of its devices
 networks     for each network of keras.applications: what it was called with, and whether in a strategy's scope
-recorders    what each training.Recorder was told
-fits         for each `fit`: what it was given, the compiled model, its batches as lists of sample numbers
+fits         for each `fit`: what it was given, the compiled model, two epochs as lists of sample numbers
 record       the run record that it left, or None
-hvd          of a Horovod rank: whether it was started, asked too early, pinned, and how numbers were sharded
+hvd          of a Horovod rank: whether it was started, asked too early, pinned; the rate that its recorder was given
 """
 
 import ast
@@ -25,13 +24,14 @@ import sys
 import traceback
 import types
 from pathlib import Path
+from unittest import mock
 
 from labs import blanks
 
 
 def nothing():
     """The facts before the first line of a script."""
-    lists = ("devices", "strategies", "networks", "recorders", "fits")
+    lists = ("devices", "strategies", "networks", "fits")
     return {name: [] for name in lists} | {"error": None, "stopped": False, "ended": False, "record": None, "hvd": {}}
 
 
@@ -69,7 +69,7 @@ def play(script, to, *, arguments, images, rank, size, local_size, played_by):
         if rank is not None:
             ranks.put(facts, rank, size, local_size, leave)
         main = sys.modules["__main__"] = types.ModuleType("__main__")
-        main.__file__ = script
+        main.__file__, main.__blank__ = script, mock.MagicMock()
         blanks.blanks = lambda _: []  # training.parse refuses a script that has some
         tree = _Filled().visit(ast.parse(Path(script).read_bytes(), script))
         exec(compile(ast.fix_missing_locations(tree), script, "exec"), vars(main))
@@ -79,11 +79,11 @@ def play(script, to, *, arguments, images, rank, size, local_size, played_by):
 
 
 class _Filled(ast.NodeTransformer):
-    """Puts an empty list where a value is still blank: the steps of a script are tried out one by one."""
+    """Puts a mock where a value is still blank: the steps of a script are tried out one by one."""
 
     def visit_Assign(self, node):
         if isinstance(node.value, ast.Constant) and node.value.value is ...:
-            node.value = ast.copy_location(ast.List([], ast.Load()), node.value)
+            node.value = ast.copy_location(ast.Name("__blank__", ast.Load()), node.value)
         return node
 
 

@@ -5,96 +5,86 @@ of one machine could not tell a rank from its local rank, which is the mistake t
 """
 
 import inspect
-import sys
 from functools import wraps
 from unittest import mock
 
 import keras
-import tensorflow as tf
 
-import labs
-from labs import data, devices, training
+from labs import compat, devices, training
 from labs.checks import stand_in
 from labs.checks.tryout import standins
-from labs.errors import HorovodError
 
 
 def put(facts, rank, size, local_size, leave):
     """Put the stand-ins in place, for the rest of this process; leave() is called at the first `fit`."""
-    facts["hvd"] = seen = {"started": False, "early": False, "pins": [], "shards": []}
-    place = stand_in.numbers(rank, size, local_size)
-    numbers = {name: _asked(value, seen) for name, value in place.items()}
+    facts["hvd"] = seen = {"started": False, "early": False, "pins": []}
+    stand_in.put(_horovod(stand_in.numbers(rank, size, local_size), seen))
+    from labs import hvd, ranks
 
-    def init():
-        seen["started"] = True
+    ranks.check_shards = lambda numbers, n, dropped=0: None  # of ranks that are not there
 
-    common = {"init": init, "shutdown": lambda: None, "is_initialized": lambda: seen["started"], **numbers}
-    averaging, own = _wrapper("labs"), _wrapper("horovod")
-    placed, module = {}, stand_in.module
-    callbacks = module("labs.hvd.callbacks", **_callbacks(size))
-    names = {"DistributedOptimizer": averaging, "HorovodError": HorovodError}
-    names |= {"optimizer": module("labs.hvd.optimizer", **names), "callbacks": callbacks}
-    labs.hvd = module("labs.hvd", **common, **names, __getattr__=_elsewhere(callbacks))
-    placed |= {f"labs.hvd.{name}": names[name] for name in ("optimizer", "callbacks")}
-    for name in ("horovod.tensorflow.keras", "horovod.keras"):
-        theirs = placed[f"{name}.callbacks"] = module(f"{name}.callbacks", **_callbacks(size))
-        placed[name] = module(name, **common, DistributedOptimizer=own, callbacks=theirs)
-    plain = module("horovod.tensorflow", **common, keras=placed["horovod.tensorflow.keras"])
-    stand_in.put(placed | stand_in.modules(labs.hvd, plain, keras=placed["horovod.keras"]))
-    # Comparisons with ranks that are not there.
-    labs.ranks = sys.modules["labs.ranks"] = mock.MagicMock(__spec__=None, own_seed=lambda seed: seed + rank)
+    class Recorder(keras.callbacks.Callback):
+        """Starts no record: `fit` is never reached by all ranks."""
 
-    standins.replace(
-        {
-            devices.pin: _pin(devices.pin, seen),
-            training.Recorder: _recorder(facts),
-            data.batches: _batched(data.batches),
-        }
-    )
-    tf.data.Dataset.shard = _shard(tf.data.Dataset.shard, seen)
-    keras.Model.compile = standins.before(keras.Model.compile, _compile)
-    keras.Model.fit = standins.before(keras.Model.fit, lambda given: _fit(given, facts, leave))
+        rank, record, path = 0, mock.MagicMock(), mock.MagicMock()
 
+        def __init__(self, *args, **options):
+            super().__init__()
+            given = inspect.signature(real.__init__).bind(self, *args, **options).arguments
+            seen["declared_rate"] = standins.plain(given["learning_rate"])
 
-def _elsewhere(callbacks):
-    """What labs.hvd says of a name that it has not, as the real one does."""
+    real = training.Recorder
+    standins.replace({devices.pin: _pin(devices.pin, seen), real: Recorder})
 
-    def __getattr__(name):
-        if name in vars(callbacks) and not name.startswith("_"):
-            raise AttributeError(f"labs.hvd itself has no {name}: it lives in labs.hvd.callbacks")
-        raise AttributeError(f"module 'labs.hvd' has no attribute {name!r}")
+    def compile_(given):
+        if isinstance(given["optimizer"], mock.Mock):  # a blank
+            given["optimizer"] = "sgd"
 
-    return __getattr__
+    def fit(given):
+        fact, optimizer = standins.given(**given), given["self"].optimizer
+        fact["wrapped"] = "horovod" if compat.wrapped_by_horovod(optimizer) else hvd.optimizer.averages(optimizer)
+        fact["roots"] = [each.root_rank for each in standins.listed(given["callbacks"]) if hasattr(each, "root_rank")]
+        facts["fits"].append(fact)
+        leave()
+
+    keras.Model.compile = standins.before(keras.Model.compile, compile_)
+    keras.Model.fit = standins.before(keras.Model.fit, fit)
 
 
-def _asked(value, seen):
-    def asked():
-        seen["early"] = seen["early"] or not seen["started"]
-        return value
+def _horovod(numbers, seen):
+    """{name: module} of a Horovod on which labs.hvd stands: it knows its numbers, and other ranks bring what this one
+    brings. Its own Keras classes are there, too, since a script may take them by mistake."""
 
-    return asked
+    def number(value):
+        def ask():
+            seen["early"] = seen["early"] or not seen["started"]
+            return value
 
+        return ask
 
-def _wrapper(whose):
-    """What stands for a DistributedOptimizer: it gives the optimizer itself, marked with whose it is."""
-
-    def DistributedOptimizer(optimizer, backward_passes_per_step=1, **options):
-        stand_in.refuse_optimizer(optimizer)
-        optimizer.labs_wrapped = {"by": whose, "passes": backward_passes_per_step}
+    def DistributedOptimizer(optimizer, **options):
+        optimizer._allreduce_grads = True  # by which compat knows it
         return optimizer
 
-    DistributedOptimizer.__qualname__ = "DistributedOptimizer"
-    return DistributedOptimizer
-
-
-def _callbacks(size):
-    def begin(self, root_rank=0):
-        keras.callbacks.Callback.__init__(self)
-        stand_in.refuse_root(root_rank, size)
-        self.root_rank = root_rank
-
-    kinds = {"BroadcastGlobalVariablesCallback": {"__init__": begin}, "MetricAverageCallback": {}}
-    return {name: type(name, (keras.callbacks.Callback,), content) for name, content in kinds.items()}
+    common = {name: number(value) for name, value in numbers.items()}
+    common |= {"init": lambda: seen.update(started=True), "is_initialized": lambda: seen["started"]}
+    common |= {"shutdown": lambda: None, "allgather_object": lambda value: [value] * numbers["size"]}
+    common |= {"Average": 0, "Sum": 1}
+    names = "BroadcastGlobalVariablesCallback", "MetricAverageCallback"
+    kinds = {name: type(name, (keras.callbacks.Callback,), {"__init__": lambda self, *_: None}) for name in names}
+    callbacks = stand_in.module("horovod.keras.callbacks", **kinds)
+    own = stand_in.module("horovod.keras", **common, DistributedOptimizer=DistributedOptimizer, callbacks=callbacks)
+    plain = stand_in.module("horovod.tensorflow", **common, keras=own)
+    errors = stand_in.module("horovod.common.exceptions", HorovodInternalError=RuntimeError)
+    return {
+        "horovod": stand_in.module("horovod", tensorflow=plain, keras=own),
+        "horovod.tensorflow": plain,
+        "horovod.keras": own,
+        "horovod.tensorflow.keras": own,
+        "horovod.keras.callbacks": callbacks,
+        "horovod.tensorflow.keras.callbacks": callbacks,
+        "horovod.common.exceptions": errors,
+    }
 
 
 def _pin(real, seen):
@@ -102,55 +92,8 @@ def _pin(real, seen):
 
     @wraps(real)
     def pin(*args, **options):
-        seen["pins"].append(
-            {key: standins.plain(value) for key, value in signature.bind(*args, **options).arguments.items()}
-        )
+        bound = signature.bind(*args, **options).arguments
+        seen["pins"].append({key: standins.plain(value) for key, value in bound.items()})
         return real(*args, **options)
 
     return pin
-
-
-def _recorder(facts):
-    real = inspect.signature(training.Recorder.__init__)
-
-    class PlayedRecorder(keras.callbacks.Callback):
-        rank = 0
-
-        def __init__(self, *args, **options):
-            super().__init__()
-            given = real.bind(self, *args, **options).arguments
-            facts["recorders"].append(standins.told(given))
-            self.record, self.path = mock.MagicMock(), mock.MagicMock()
-
-    PlayedRecorder.__name__ = training.Recorder.__name__  # by which the facts name it
-    return PlayedRecorder
-
-
-def _batched(real):
-    @wraps(real)
-    def batches(dataset, numbers, batch):
-        return real(dataset, numbers, batch) if isinstance(numbers, tf.data.Dataset) else numbers  # a blank
-
-    return batches
-
-
-def _shard(real, seen):
-    @wraps(real)
-    def shard(self, num_shards, index, name=None):
-        seen["shards"].append([standins.plain(num_shards), standins.plain(index)])
-        return real(self, num_shards, index, name)
-
-    return shard
-
-
-def _compile(given):
-    if given["optimizer"] == []:  # a blank
-        given["optimizer"] = "sgd"
-
-
-def _fit(given, facts, leave):
-    fact = standins.given(**given)
-    fact["wrapped"] = getattr(given["self"].optimizer, "labs_wrapped", None)
-    fact["roots"] = [c.root_rank for c in standins.listed(given["callbacks"]) if hasattr(c, "root_rank")]
-    facts["fits"].append(fact)
-    leave()

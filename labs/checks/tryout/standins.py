@@ -1,6 +1,5 @@
 """Stand-ins for what takes long or is not here: data, devices, networks. They write down how they were called."""
 
-import contextlib
 import inspect
 import re
 import sys
@@ -10,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from labs import compat, data, devices, training
+from labs import compat, data, devices
 from labs.data.dataset import Dataset
 
 SPARE = 1  # devices more than a script asks for: as on a machine with many GPUs, where a part of them is asked for
@@ -33,9 +32,7 @@ def put(facts, images):
     instead = {real: _application(name, real, facts) for name, real in networks.items()}
     replace({data.load: _load(images), devices.workers: _workers(devices.workers, facts)} | instead)
     _mirrored(tf.distribute.MirroredStrategy, facts)
-    recorder = training.Recorder
-    recorder.__init__ = before(recorder.__init__, lambda given: facts["recorders"].append(told(given)))
-    keras.Model.fit = before(keras.Model.fit, lambda arguments: _fit(arguments, facts))
+    keras.Model.fit = before(keras.Model.fit, lambda arguments: facts["fits"].append(given(**arguments)))
 
 
 def _load(n):
@@ -65,21 +62,27 @@ def _application(name, real, facts):
     def build(*args, **options):
         bound = signature.bind(*args, **options)
         bound.apply_defaults()
-        given = bound.arguments
-        tensor = given.get("input_tensor")
-        shape = tuple(tensor.shape[1:]) if tensor is not None else given["input_shape"]
-        classes, top = given.get("classes"), given["include_top"]
-        activation = keras.activations.get(given.get("classifier_activation", "softmax")).__name__
-        called = {"weights": plain(given["weights"]), "include_top": bool(top), "classes": plain(classes)}
-        called |= {"input_shape": plain(shape), "activation": activation, "in_scope": tf.distribute.has_strategy()}
-        facts["networks"].append({"name": name, **called})
+        options = bound.arguments
+        tensor, top = options.get("input_tensor"), options["include_top"]
+        shape = tuple(tensor.shape[1:]) if tensor is not None else options["input_shape"]
+        activation = options.get("classifier_activation", "softmax")
+        facts["networks"].append(
+            {
+                "name": name,
+                "weights": plain(options["weights"]),
+                "input_shape": plain(shape),
+                "classes": plain(options.get("classes")),
+                "logits": bool(top) and keras.activations.get(activation).__name__ == "linear",
+                "in_scope": tf.distribute.has_strategy(),
+            }
+        )
         inputs = tensor if tensor is not None else keras.Input(shape or (224, 224, 3))
         outputs = keras.layers.Identity()(inputs)
-        if top or given.get("pooling"):
+        if top or options.get("pooling"):
             outputs = keras.layers.GlobalAveragePooling2D()(inputs)
         if top:
-            outputs = keras.layers.Dense(classes, activation=given.get("classifier_activation", "softmax"))(outputs)
-        return keras.Model(inputs, outputs, name=given.get("name") or name.lower())
+            outputs = keras.layers.Dense(options.get("classes"), activation=activation)(outputs)
+        return keras.Model(inputs, outputs, name=options.get("name") or name.lower())
 
     return build
 
@@ -91,13 +94,14 @@ def _mirrored(kind, facts):
 
     @wraps(real)
     def made(self, devices=None, *more, **options):
-        asked = list(devices) if isinstance(devices, list | tuple) else []
-        real(self, [re.sub("gpu", "CPU", str(name), flags=re.I) for name in asked] or devices, *more, **options)
+        names = list(devices) if isinstance(devices, list | tuple) else []
+        real(self, [re.sub("gpu", "CPU", str(name), flags=re.I) for name in names] or devices, *more, **options)
         there = {device.name.rpartition("device:")[2] for device in tf.config.list_logical_devices()}
-        if missing := set(_devices(self)) - there:
+        replicas = [device.rpartition("device:")[2] for device in self.extended.worker_devices]
+        if missing := set(replicas) - there:
             raise ValueError(f"There is no device {', '.join(sorted(missing))} on this machine.")
-        gpus = any("gpu" in str(name).lower() for name in asked)
-        facts["strategies"].append([name.replace("CPU", "GPU") if gpus else name for name in _devices(self)])
+        gpus = any("gpu" in str(name).lower() for name in names)
+        facts["strategies"].append([name.replace("CPU", "GPU") if gpus else name for name in replicas])
 
     kind.__init__ = made
 
@@ -116,68 +120,32 @@ def before(real, act):
     return called
 
 
-def told(arguments):
-    """What a recorder is told, of the arguments that it is made with."""
-    names = ("model", "strategy", "workers", "images", "learning_rate")
-    return {name: plain(arguments.get(name)) for name in names}
-
-
-class _Rate(keras.callbacks.Callback):
-    """Writes down the learning rate of the first step, when every other callback has had its say."""
-
-    def __init__(self, fact):
-        super().__init__()
-        self.fact = fact
-
-    def on_train_batch_begin(self, batch, logs=None):
-        if batch == 0 and self.model is not None and not self.fact["rates"]:
-            self.fact["rates"].append(_number(self.model.optimizer.learning_rate))
-
-
-def _fit(arguments, facts):
-    """Write down what a `fit` is given, and let it write down its first rate."""
-    fact = given(**arguments)
-    facts["fits"].append(fact)
-    if not all(network["include_top"] for network in facts["networks"]):
-        with contextlib.suppress(Exception):
-            fact["output"] = plain(arguments["self"].compute_output_shape((None, 8, 8, 3)))
-    if not isinstance(arguments["callbacks"], keras.callbacks.CallbackList):
-        arguments["callbacks"] = [*listed(arguments["callbacks"]), _Rate(fact)]
-
-
 def given(self, x, y, batch_size, epochs, verbose, callbacks, steps_per_epoch, **_):
-    """What a `fit` is given, as facts."""
-    optimizer = self.optimizer
-    loss = getattr(self, "loss", None)
+    """What a `fit` is given, as facts. passes: two epochs, each a list of steps, each a list of sample numbers."""
+    counted = bool(steps_per_epoch) or not isinstance(x, tf.data.Dataset) or int(x.cardinality()) >= 0
+    optimizer, loss = self.optimizer, getattr(self, "loss", None)
+    settings = {key: value for key, value in optimizer.get_config().items() if isinstance(value, bool | int | float)}
     return {
         "x": type(x).__name__,
-        "batches": _batches(x, y, batch_size, steps_per_epoch),
-        "counted": bool(steps_per_epoch) or not isinstance(x, tf.data.Dataset) or int(x.cardinality()) >= 0,
+        "passes": [_batches(x, y, batch_size, steps_per_epoch) for _ in range(2)],
+        "counted": counted,
         "epochs": plain(epochs),
-        "verbose": {"auto": 1}.get(verbose, plain(verbose)) if isinstance(verbose, str) else plain(verbose),
-        "callbacks": [_names(callback) for callback in listed(callbacks)],
-        "devices": _devices(compat.strategy(self)),
-        "optimizer": {"name": type(optimizer).__name__, **_settings(optimizer)},
-        "rates": [],  # of the first step
+        "verbose": 1 if verbose == "auto" else plain(verbose),
+        "callbacks": [[kind.__name__ for kind in type(callback).__mro__] for callback in listed(callbacks)],
+        "mirrored": isinstance(compat.strategy(self), tf.distribute.MirroredStrategy),
+        "optimizer": {"name": type(optimizer).__name__, **settings},
+        "rate": float(keras.ops.convert_to_numpy(optimizer.learning_rate)),  # in the first step
         "from_logits": bool(getattr(loss, "from_logits", False) or getattr(loss, "_fn_kwargs", {}).get("from_logits")),
-        "output": None,
+        "outputs": plain(_outputs(self)),
     }
 
 
-def _settings(optimizer):
-    """The numbers in an optimizer's configuration; its rate is the one that it begins with."""
-    config = optimizer.get_config()
-    kept = {key: value for key, value in config.items() if isinstance(value, bool | int | float)}
-    return kept | {"learning_rate": _number(optimizer.learning_rate)}
-
-
-def _number(value):
-    return float(keras.ops.convert_to_numpy(value))
-
-
-def _names(callback):
-    """The names of a callback's class and those that it comes from."""
-    return [kind.__name__ for kind in type(callback).__mro__]
+def _outputs(model):
+    """The shape that a model gives for one image, without the batch; None where Keras cannot tell."""
+    try:
+        return model.compute_output_shape((None, 8, 8, 3))[1:]
+    except Exception:
+        return None
 
 
 def listed(callbacks):
@@ -200,12 +168,6 @@ def _batches(x, y, batch_size, steps):
 def _numbers(labels):
     labels = np.atleast_1d(labels)
     return (labels.argmax(-1) if labels.ndim > 1 and labels.shape[-1] > 1 else labels.reshape(-1)).astype(int).tolist()
-
-
-def _devices(strategy):
-    """Names of the devices of a MirroredStrategy; [] for another strategy."""
-    mirrored = isinstance(strategy, tf.distribute.MirroredStrategy)
-    return [device.rpartition("device:")[2] for device in strategy.extended.worker_devices] if mirrored else []
 
 
 def plain(value):

@@ -341,12 +341,9 @@ ANSWERS = {
         ],
         wrong=[
             mine("mine = numbers  # of all"),
-            mine("mine = numbers.shard(hvd.size(), 0)"),
             mine("mine = numbers.shard(4, hvd.rank())"),
-            mine("mine = numbers.shard(hvd.local_size(), hvd.local_rank())"),
             mine("mine = numbers.shard(hvd.size(), hvd.local_rank())"),
             own_images("args.batch_size // hvd.size()"),
-            mine("mine = numbers.shard(hvd.rank(), hvd.size())"),
             mine("mine = numbers.take(48 // hvd.size())"),
             script(("seed=args.seed)\n", "seed=args.seed + hvd.rank())\n")),
             script(("args.batch_size // hvd.size())", "args.batch_size)")),
@@ -361,7 +358,6 @@ ANSWERS = {
                 ("epochs=args.epochs, ", ""),
                 (", callbacks=callbacks", ""),
             ),
-            script(("model.fit(train", "model.fit([1, 2]")),
             script(("learning_rate = 0.01 * hvd.size()", "learning_rate = 0.01")),
             script(("data.order(dataset, args.batch_size,", "data.order(dataset, args.batch_size // hvd.size(),")),
             ordered("tf.data.Dataset.range(cut)"),
@@ -377,7 +373,7 @@ ANSWERS = {
             ),
         ],
         secret=r"\.shard\(|mine",
-        same=[(7, 21)],  # a part of one length, for all ranks
+        same=[(4, 17), (0, 16)],  # one part for all ranks; all of it, with or without a shard that is not used
     ),
     "sharding.14": dict(
         right=[("<", "<", ">"), (" < ", "<", ">"), ("lower", "Lower", "higher"), ("=", "=", "<", "<", ">")],

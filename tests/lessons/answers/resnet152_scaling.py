@@ -4,7 +4,7 @@ from functools import partial
 from types import SimpleNamespace
 
 from answers.two_networks import RUNS
-from making import changed, outside_scope, swapped, tried_out
+from making import changed, swapped, tried_out
 
 script = partial(swapped, "scripts/ResNet152V2.py")
 job = partial(swapped, "slurm/local/ResNet152V2.sh")
@@ -46,23 +46,16 @@ ANSWERS = {
     "T7": dict(
         right=[script(), script(("0.01 * args.n_gpus", "0.01 * strategy.num_replicas_in_sync"))],
         wrong=[
-            script(("tf.distribute.MirroredStrategy(devices=workers)", "tf.distribute.get_strategy()")),
-            script(("MirroredStrategy(devices=workers)", "MirroredStrategy()")),
-            script(("0.01 * args.n_gpus", "0.01")),
             script(("keras.applications.ResNet152V2(", "keras.applications.ResNet50V2(")),
             script(("keras.applications.ResNet152V2(", "keras.applications.ResNet152(")),
-            outside_scope("scripts/ResNet152V2.py"),
             script(("weights=None", 'weights="imagenet"')),
-            script(("classes=len(dataset.classes),", "")),
             script(('f"Model ResNet152V2 {args', 'f"Model ResNet50V2 {args')),
             script(('print(f"Model ResNet152V2 {args.n_gpus} workers")', "")),
             script(('model="ResNet152V2"', 'model="ResNet50V2"')),
             script(('strategy="mirrored"', 'strategy="single"')),
             script((FIT, "")),
-            script(("verbose=2", "verbose=1")),
-            script(("model.fit(", "model.evaluate(")),
         ],
-        secret=r"0\.04\b|devices=workers",
+        secret=r"0\.03\b|devices=workers",
     ),
     "resnet152.7": dict(
         right=[(1.0, 4.0, FIRST, SECOND), (512 / 512, 1024 / 256, FIRST, SECOND)],

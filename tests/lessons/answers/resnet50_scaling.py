@@ -127,7 +127,7 @@ ANSWERS = {
             script(("args.image_size, 3)\n", "args.image_size, 3), classifier_activation=None\n")),
             script(('loss="sparse_categorical_crossentropy"', f"loss={LOGITS}")),
         ],
-        secret=r"0\.04\b|devices=workers",
+        secret=r"0\.03\b|devices=workers",
     ),
     "resnet50.4": dict(
         right=[
