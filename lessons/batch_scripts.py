@@ -16,8 +16,7 @@ from labs.slurm.check import training
 
 _TRIED = " (Bash ran the script, with stand-ins for Python, srun and the rest of what a cluster has.)"
 # What is judged here by the task, which asks for more than a script has to do.
-_JUDGED_HERE = {"no_command", "fails", "unset", "beyond_array", "no_number"}
-_JUDGED_HERE |= {"same_batch", "uneven_batch", "batch_does_not_follow"}
+_JUDGED_HERE = {"fails", "no_number", "batch"}
 
 
 def judge(path, trains, nodes=()):
@@ -37,11 +36,11 @@ def judge(path, trains, nodes=()):
     if done.error and not any(one.line_number <= (done.line_number or 0) for one in errors):
         yield True, f"{_tried(done, subject.trainings, trains, site)}{_assigned(subject.text, done)}{_TRIED}"
     more = f" ({several(len(errors) - 1, 'more mistake')} after this one.)" if len(errors) > 1 else ""
-    how = f" (The script was read, and not tried out: {untried}.)" if untried else " (The script was read, not run.)"
+    how = f" (The script was read, and not tried out: {untried}.)" if untried else ""
     for first in errors:  # its fix is for `labs slurm check`
         yield True, f"Line {first.line_number}: {first.problem} {first.why}{more}{how}"
     yield (
-        untried and not subject.can_be_tried,
+        untried and not subject.shell,
         f"The script was not tried out: {untried}. So it is not known what it starts.",
     )
     if untried:
@@ -82,8 +81,7 @@ def _tried(done, started, trains, site):
 
 def _elsewhere(subject, trains, nodes):
     """Hint for a script that is right as it is, but not on one of these other numbers of nodes, or None."""
-    asked = subject.asked
-    here = -(-(asked["tasks"] or 1) // (asked["tasks_per_node"] or 1))
+    here = subject.asked[0]["nodes"]
     for count in [each for each in nodes if each != here]:
         more, there = training.elsewhere(subject.text, subject.name, subject.root, os.environ, count)
         hint = None if more.error else _does_not_follow(subject.trainings, there, trains, here)
@@ -96,10 +94,13 @@ def _elsewhere(subject, trains, nodes):
 def _does_not_follow(once, there, trains, here):
     """Hint for ranks or a batch that are on other numbers of nodes (there) what they were on `here` (once), or None."""
     once, there = ([one for one in each if one.script.name == trains] for each in (once, there))
-    one, more, what = training.not_following(once, there) or (None, None, None)
+    found = training.not_following(once, there)
+    if not found:
+        return None
+    one, more, what = found
     if what == "ranks":
         return f"{trains} runs on {one.ranks} rank{'s' * (one.ranks != '1')}, as many as on {several(here, 'node')}."
-    if what == "batch" and one.global_batch == more.global_batch:
+    if one.global_batch == more.global_batch:
         return (
             f"{trains} runs on {more.ranks} ranks, and its global batch is {more.global_batch} as it was on "
             f"{one.ranks}: a rank takes a different number of images there."
@@ -117,7 +118,7 @@ def _wrong(one, local_batch):
         if training.whole(text) is None:
             number = "Which part does bash read as a number here, and which as text?"
             return f"{where} starts {trains} with {option} {text!r}, which is not a whole number. {number}"
-    workers, global_batch = training.whole(shares[1]), training.whole(batch_size)
+    workers, global_batch = one.workers or 1, one.global_batch or 1
     if global_batch == workers * local_batch:
         return None
     of = several(workers, "rank" if shares[0] == "ranks" else "worker")

@@ -29,6 +29,7 @@ _PROCESSES = set(OPTIONS["launchers"]["processes"])
 WITH_VALUE = _PROCESSES | {*OPTIONS["launchers"]["with_value"], "--cpu-bind", "--het-group"}
 WITH_VALUE |= {f"--{name}" for name in OPTIONS["sbatch"]["with_value"]}
 SEPARATORS = ("hetjob", "packjob")  # between the parts of a heterogeneous job
+PAIRS = OPTIONS["pairs"]  # of options that exclude each other
 # What word processors make of - and of quotation marks.
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 TYPOGRAPHIC = re.compile(f"^[{DASHES}]|^-[{DASHES}]|[\u2018\u2019\u201c\u201d\u00a0]")
@@ -73,9 +74,8 @@ class BatchScript(NamedTuple):
             index, word, kind, _ = refusal
             name, equals, value = word.partition("=")
             option = similar(name) if kind == "unknown" and equals else None
-            plain = TYPOGRAPHIC.sub("--" if len(name) > 2 else "-", word)
-            if kind == "typographic" and re.match(r"--?\w", plain) and not TYPOGRAPHIC.search(plain):
-                found += _options([(index, plain)], [])
+            if kind == "typographic" and re.match(r"--?\w", plain(word)) and not TYPOGRAPHIC.search(plain(word)):
+                found += _options([(index, plain(word))], [])
             elif option:
                 found.append(Directive(index, option, value))
             else:
@@ -87,13 +87,30 @@ class BatchScript(NamedTuple):
 
     @property
     def parts(self):
-        """How many parts of a heterogeneous job these are; 1 for every other job."""
-        return 1 + sum(found.option in SEPARATORS for found in self.directives)
+        """The parts of a heterogeneous job, each a BatchScript; every other job has one."""
+        parts = [[]]
+        for found in self.directives:
+            if found.option in SEPARATORS:
+                parts.append([])
+            else:
+                parts[-1].append(found)
+        return [self._replace(directives=part) for part in parts]
+
+    def with_options(self, options):
+        """The BatchScript with options of sbatch's command line, [(long name, value)], which go before its own."""
+        return self._replace(directives=self.directives + [Directive(0, *pair) for pair in options])
 
     def find(self, *options):
         """The directive that counts, the last one, of any of these options, in the job's first part; or None."""
         first = itertools.takewhile(lambda found: found.option not in SEPARATORS, self.directives)
         return next((found for found in reversed(list(first)) if found.option in options), None)
+
+    def line(self, *options):
+        """Line number of the directive that counts for the first of these options that is given, else of the last
+        directive, where a missing one would go, else 1."""
+        given = (self.find(option) for option in options)
+        lines = next(([one.line_number] for one in given if one), [one.line_number for one in self.directives])
+        return max(lines, default=1)
 
     def value(self, option):
         """The value that counts for an option, or None if the script does not give it."""
@@ -103,7 +120,7 @@ class BatchScript(NamedTuple):
     def resources(self):
         """What the script asks for, as a dict of numbers; None for what is not given or cannot be read.
 
-        nodes (the most of a range), ntasks, ntasks_per_node, cpus_per_task: as given. tasks: all tasks of the job;
+        ntasks, ntasks_per_node, cpus_per_task: as given. nodes (the most of a range), tasks (all of the job),
         tasks_per_node, gpus_per_node, cpus_per_node: what follows, with SLURM's defaults (one node, one task a node,
         one CPU a task, no GPU). time_minutes.
         """
@@ -113,6 +130,9 @@ class BatchScript(NamedTuple):
         per_node = found["ntasks_per_node"]
         nodes = found["nodes"] or -(-(found["ntasks"] or 1) // (per_node or found["ntasks"] or 1))
         tasks = found["ntasks"] or (number(self.value("ntasks-per-gpu")) or 0) * (self._gpus(nodes, 1) or 0) * nodes
+        if each_gpus := number(self.value("gpus-per-task")):
+            tasks = tasks or (number(self.value("gpus")) or 0) // each_gpus
+            unread |= not tasks and not per_node  # sbatch does not take it alone
         tasks = None if unread else tasks or nodes * (per_node or 1)
         here = tasks and -(-tasks // nodes)
         gpus = self._gpus(nodes, here)
@@ -120,7 +140,7 @@ class BatchScript(NamedTuple):
         cpus = here and each and here * each
         if self.value("cpus-per-gpu") and self.value("cpus-per-task") is None:
             cpus = gpus and (number(self.value("cpus-per-gpu")) or 0) * gpus or None
-        found |= {"tasks": tasks, "tasks_per_node": here, "gpus_per_node": gpus, "cpus_per_node": cpus}
+        found |= {"nodes": nodes, "tasks": tasks, "tasks_per_node": here, "gpus_per_node": gpus, "cpus_per_node": cpus}
         return found | {"time_minutes": minutes(self.value("time") or "")}
 
     def _gpus(self, nodes, tasks):
@@ -134,7 +154,14 @@ class BatchScript(NamedTuple):
             if (given := self.value(option)) is not None:
                 counts = [number(item.rpartition(":")[2]) for item in given.split(",")]
                 return None if None in (*counts, share) else -int(-sum(filter(None, counts)) * share // 1)
+        if tasks and (per_gpu := number(self.value("ntasks-per-gpu"))):
+            return -(-tasks // per_gpu)
         return None if self.value("gres") == "..." else 0
+
+
+def plain(word):
+    """An option with the dashes of the keyboard in place of a word processor's."""
+    return TYPOGRAPHIC.sub("--" if len(word.partition("=")[0]) > 2 else "-", word)
 
 
 def number(text):
@@ -231,6 +258,11 @@ def _options(words, refused):
             follows = not equals and (kind == "with_value" or of_plugin)
             found.append(Directive(index, option, words.pop(0)[1] if follows else value))
     return found
+
+
+def of_step(words):
+    """What srun's options (the words before its command) ask for, as a BatchScript."""
+    return BatchScript("", _options([(0, word) for word in words if "#" not in word], []), [], None, [])
 
 
 def launched(words):

@@ -120,10 +120,10 @@ def test_a_machine_that_forbids_user_namespaces_is_no_error_in_strict_mode(tmp_p
 
 def test_each_hint_says_what_was_done(judge, needs_sandbox):
     text = blank("ResNet50.sh", "--ntasks=1", "--ntasks=2")
-    assert judge("slurm.2", "ResNet50.sh", text)[1].endswith("(The script was read, not run.)")
+    assert judge("slurm.2", "ResNet50.sh", text)[1].startswith("Line 15: 2 tasks for MirroredStrategy.")
     said = judge("slurm.2", "ResNet50.sh", blank("ResNet50.sh", "--gres=gpu:2", "--gres=2"))[1]
     assert "--gres=2: not a value for --gres, which takes the kind and the number" in said
-    assert said.endswith("(1 more mistake after this one.) (The script was read, not run.)")
+    assert said.endswith("(1 more mistake after this one.)")
     text = blank("ResNet50.sh", "batch=$((64 * workers))", "batch=64")
     assert "(Bash ran the script, with stand-ins for" in judge("slurm.2", "ResNet50.sh", text)[1]
 

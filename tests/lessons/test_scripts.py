@@ -300,7 +300,7 @@ WRONG_AS_RANKS = {
     ),
     "recorder too early": (
         "horovod.8",
-        [("callbacks=[*callbacks, recorder]", "callbacks=[recorder, *callbacks]")],
+        [("callbacks=[*callbacks, recorder]", "callbacks=[callbacks[0], recorder, callbacks[1]]")],
         "comes before Horovod's",
     ),
     "one log for each node": (

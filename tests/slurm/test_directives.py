@@ -62,17 +62,22 @@ RESOURCES = [
         "-N2 --ntasks-per-node=2 --gres=gpu:2 -c4",
         {"tasks": 4, "tasks_per_node": 2, "gpus_per_node": 2, "cpus_per_node": 8},
     ),
-    ("-n8 --ntasks-per-node=4", {"nodes": None, "tasks": 8, "tasks_per_node": 4}),
+    ("-n8 --ntasks-per-node=4", {"nodes": 2, "tasks": 8, "tasks_per_node": 4}),
     ("-N2 --gpus=8", {"gpus_per_node": 4, "tasks": 2}),
     ("-N2 --gpus=3", {"gpus_per_node": 2}),  # one of the nodes has both
     ("-N2 --gpus=1", {"gpus_per_node": 1}),
     ("-N2 -n8 --gpus-per-task=1", {"gpus_per_node": 4}),
     ("-N2 --gpus-per-node=4 --ntasks-per-gpu=1", {"tasks": 8, "tasks_per_node": 4}),
+    ("-N1 --gres=gpu:2 --ntasks-per-gpu=1", {"tasks": 2}),
+    ("-n4 --ntasks-per-gpu=2", {"tasks": 4, "gpus_per_node": 2}),
+    ("--gpus=2 --gpus-per-task=1", {"tasks": 2, "gpus_per_node": 2}),
+    ("--gpus-per-task=1", {"tasks": None}),
+    ("--gres=gpu", {"gpus_per_node": 1}),
     ("--gres=gpu:v100:3,tmp:5", {"gpus_per_node": 3, "cpus_per_node": 1}),
     ("--gpus-per-node=a100:4 --cpus-per-gpu=20", {"gpus_per_node": 4, "cpus_per_node": 80}),
     ("--gres=... --ntasks=...", {"gpus_per_node": None, "tasks": None, "cpus_per_node": None}),
     ("-t 1-12:00:00 -N 1-3", {"time_minutes": 2160, "nodes": 3}),
-    ("", {"nodes": None, "ntasks": None, "tasks": 1, "gpus_per_node": 0, "cpus_per_node": 1, "time_minutes": None}),
+    ("", {"nodes": 1, "ntasks": None, "tasks": 1, "gpus_per_node": 0, "cpus_per_node": 1, "time_minutes": None}),
 ]
 
 

@@ -1,30 +1,39 @@
-"""What a training script in Python does with its workers and its rate."""
+"""What a training script in Python is, and what its argparse takes."""
 
-from labs.slurm.check import program
+from labs.slurm.check.program import PythonScript
 
-PROGRAMS = [
-    ("import horovod.keras as hvd\nopt = hvd.DistributedOptimizer(SGD(0.1 * hvd.size()))", "horovod", {"workers"}),
-    ("from labs import hvd\nlr = 0.1\nopt = SGD(learning_rate=lr)", "horovod", set()),
-    (
-        "s = MirroredStrategy()\nlr = 0.1 * s.num_replicas_in_sync\nopt = keras.optimizers.SGD(lr)",
-        "mirrored",
-        {"workers"},
-    ),
-    ("s = MirroredStrategy()\nopt = Adam(args.lr * args.n_gpus)", "mirrored", {"workers", "option"}),
-    ("s = MirroredStrategy()\nopt = Adam(lr=args.lr)", "mirrored", {"option"}),
-    ("model.compile(optimizer='sgd')", None, set()),
-    ("learning_rate = ...\nopt = SGD(learning_rate)", None, None),
-    ("opt = SGD(schedule())", None, None),
-    ("opt = SGD(0.1)\nopt.learning_rate = 0.1 * n", None, None),
-    ("def build(rate):\n    return SGD(rate)", None, None),
-    ("print(1)", None, None),
-    ("not python at all", None, None),
+KINDS = [
+    ("import horovod.keras as hvd", "horovod"),
+    ("from labs import hvd", "horovod"),
+    ("s = MirroredStrategy()", "mirrored"),
+    ("print(1)", None),
+    ("not python at all", None),
 ]
+HEAD = "parser = argparse.ArgumentParser()\n"
+ADDED = HEAD + "parser.add_argument('--batch_size', type=int)\nparser.add_argument('--fast', action='store_true')\n"
+TAKEN = [  # the script, its command line: options, what is left, the error
+    (ADDED, "--batch 4 --fast", {"batch_size": "4"}, [], None),
+    (ADDED, "--fast 4 --slow", {}, ["4", "--slow"], None),
+    (ADDED, "--batch_size", {}, [], "argument --batch_size: expected one argument"),
+    (HEAD + "training.arguments(parser)\n", "--seed=3 --run x", {"seed": "3", "run": "x"}, [], None),
+    (HEAD + "parser.add_argument('file')\n", "a b", {"file": "a"}, ["b"], None),
+]
+UNKNOWN = [ADDED + "parser.parse_known_args()", ADDED + "add_more(parser)", HEAD + "parser.add_argument(name)"]
 
 
-def test_kind_and_rate_of_a_program(tmp_path):
+def test_kind_of_a_program(tmp_path):
     path = tmp_path / "x.py"
-    for code, kind, rate in PROGRAMS:
+    for code, kind in KINDS:
         path.write_text(code)
-        read = program.read(path)
-        assert (read.kind, read.rate) == (kind, rate), code
+        assert PythonScript(path).kind == kind, code
+
+
+def test_what_a_program_takes(tmp_path):
+    path = tmp_path / "x.py"
+    for code, words, *expected in TAKEN:
+        path.write_text(code)
+        assert PythonScript(path).known and [*PythonScript(path).take(words.split())] == expected, words
+    for code in UNKNOWN:
+        path.write_text(code)
+        program = PythonScript(path)
+        assert not program.known and program.take(["--n_gpus", "2", "--other"])[0] == {"n_gpus": "2"}, code

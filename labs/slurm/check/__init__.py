@@ -1,14 +1,13 @@
 """What is wrong in a batch script: also what `sbatch --test-only` does not see.
 
 script       all checks of one script, and the report of `labs slurm check`
-finding      one finding, and what all checks look at
+subject      what all checks look at
+finding      one finding
 form         directives, files, personal names; where bash ends the script
 resources    nodes, GPUs, tasks, cores
 commands     what is started
 training     one start of a Python script: its launcher, ranks, options, global batch; the same on other nodes
-program      what a training script does with its workers
-
-findings.toml has the words of all findings, and which of them are notes.
+program      what a Python script takes
 """
 
 from labs.slurm.check.finding import ScriptFinding

@@ -1,90 +1,164 @@
-"""Findings on what is started: the Python script, its launcher, batch and learning rate, modules."""
+"""Findings on what is started: the Python script and its options, its launcher, its batch, modules and containers."""
 
 import difflib
 import itertools
 import os
 import re
 
-from labs import presets
 from labs.printed import several
 from labs.slurm import directives, trial
 from labs.slurm.check import training
-from labs.slurm.check.finding import finding
+from labs.slurm.check.finding import error, note
 
 
 def findings(subject):
-    """All findings of this theme."""
-    for look in (_missing, _modules, _launcher, _srun_cores, _options):
-        yield from look(subject)
-    for look in (_container, _typographic, _conda, _alone, _visible, _numbers):
+    """All findings of this theme; of most kinds the first one."""
+    yield from _missing(subject)
+    for look in (_modules, _launcher, _step, _options, _container, _typographic, _left, _numbers):
         yield from itertools.islice(look(subject), 1)
     for path in dict.fromkeys(one.script for one in subject.trainings):
-        runs = [one for one in subject.trainings if one.script == path]
-        yield from _batch(subject, runs)
-        yield from _rate(runs)
+        yield from _batch([one for one in subject.trainings if one.script == path])
 
 
 def _missing(subject):
     first = {one.script: one for one in reversed(subject.trainings)}
     for script, one in first.items():
         if not one.exists and not training.made_up(str(script)):
-            yield finding("no_script", one.line_number, script=script)
+            why = "The job starts in the folder from which you submit, and ends at this line."
+            yield error("no_script", one.line_number, f"There is no {script}.", why, "Check the path of the script.")
+    for one in subject.tried.calls:
+        options = all(word.startswith("-") and word not in ("-", "-c", "-m") for word in one.words[1:])
+        if options and one.words[0].startswith("python") and one.starts_ranks():
+            why = "What `sbatch FILE ...` has behind the name is $1, $2, ... here; without it nothing is trained."
+            yield note(
+                "no_script", one.line_number, "Python starts without a script.", why, 'Write its name, and "$@".'
+            )
+
+
+def _modules(subject):
+    """None of the site's modules is loaded, and nothing else brings a Python."""
+    wanted, calls = subject.site.modules, subject.tried.calls
+    brought = {"conda", "mamba", "micromamba", "uv", "spack", "shifter", "singularity", "apptainer", trial.UNKNOWN}
+    brought -= {name.partition("/")[0] for name in wanted}
+    if not wanted or brought & {one.words[0] for one in calls}:
+        return
+    loads = [one for one in calls if one.words[0] == "module"]
+    loaded = {word.partition("/")[0] for one in loads for word in one.words[1:]}
+    read = any(re.match(r"\s*(source|\.|eval)\s", text) for _, text in subject.code())  # that file may load them
+    if calls and not read and not loaded & {name.partition("/")[0] for name in wanted}:
+        problem = f"Not loaded: {', '.join(wanted)}."
+        why = f"{subject.site.name} has its software in modules; without them Python or a library is not found."
+        line = loads[-1].line_number if loads else subject.script.first_command
+        yield error("not_loaded", line, problem, why, f"module load {' '.join(wanted)}")
+
+
+def _launcher(subject):
+    """Ranks without a launcher, by another one than the site's, by two, or as many as the job does not have."""
+    site, ranked = subject.site, [one for one in subject.trainings if one.kind == "horovod" and one.ranks is not None]
+    for one in ranked:
+        launchers = [call.words[0] for call in one.call.above() if call.words[0] in directives.LAUNCHERS]
+        asked, line = subject.asked[min(one.part, len(subject.asked) - 1)], one.line_number
+        tasks = (
+            asked["tasks"] if asked["gpus_per_node"] in (0, None, asked["tasks_per_node"]) else None
+        )  # else it is told
+        most = max((each.tasks or 0 for each in ranked if each.part == one.part), default=0)
+        if not launchers:
+            problem = f"{one.script.name} starts without a launcher: one process."
+            why = "With a size of 1, all other tasks and GPUs are idle, and no error says so."
+            yield error("no_launcher", line, problem, why, f"Write {site.launcher} before Python.")
+        elif len(launchers) > 1:
+            problem = f"{launchers[-1]} starts {launchers[-2]}, which starts ranks itself."
+            fix = f"Remove {launchers[-2]} and its options."
+            yield error("two_launchers", line, problem, "Each task starts all the ranks once more.", fix)
+        elif tasks and one.tasks == most != tasks:
+            problem = f"{launchers[0]} starts {most} of the {tasks} tasks that the job asks for."
+            why = "The GPUs of the others are idle."
+            if most > tasks:
+                problem = f"{launchers[0]} starts {several(most, 'task')}, the job has {tasks}."
+                why = "The launcher refuses, or puts two ranks on one GPU."
+            yield error("ranks", line, problem, why, f"Start {tasks}.")
+    for one in ranked:
+        name = one.launcher_name or site.launcher
+        if {"mpirun": "mpiexec"}.get(name, name) != site.launcher:
+            why = f"At {site.name} another launcher may not know the job's nodes and tasks."
+            fix = f"Write {site.launcher} in place of {name} and its options."
+            yield note("other_launcher", one.line_number, f"{name} starts ranks, not {site.launcher}.", why, fix)
+
+
+def _step(subject):
+    """What srun does not take from the job by itself: its environment, its cores."""
+    for one in subject.trainings:
+        step = one.step
+        if step is None:
+            continue
+        exported = one.launcher.env.get("SLURM_EXPORT_ENV", "ALL")
+        if "ALL" not in exported.split(",") and not step.find("export"):
+            problem = f"srun hands the script's variables to no task, by --export={exported}."
+            why = "The tasks have no PATH and nothing that modules set: they find no Python, or another one."
+            yield error("no_environment", one.line_number, problem, why, "Write srun --export=ALL.")
+        given = subject.asked[0]["cpus_per_task"] or 1
+        there = one.launcher.env.get("SRUN_CPUS_PER_TASK") or os.environ.get("SRUN_CPUS_PER_TASK")
+        if (
+            given > 1
+            and not there
+            and not step.find("cpus-per-task")
+            and not (one.kind == "mirrored" and one.tasks != 1)
+        ):
+            problem = f"srun gives each task 1 CPU of the {given} that the script asks for."
+            why = (
+                "Since SLURM 22.05 srun does not take --cpus-per-task from the job: a rank feeds its GPU with one core."
+            )
+            fix = 'Write export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK" before it, or srun --cpus-per-task=...'
+            yield note("one_core", one.line_number, problem, why, fix)
+
+
+def _options(subject):
+    """Words that the Python script does not take, as its argparse says."""
+    for one in subject.trainings:
+        odd, names = next((word for word in one.rest if word != "--"), ""), one.program.names()
+        if not one.program.known or directives.TYPOGRAPHIC.search(odd) or not (odd.strip() or one.refused):
+            continue
+        option, word = odd.startswith("-") and "--" not in one.rest, odd.partition("=")[0].replace("-", "_").strip("_")
+        near = [name for name in names if word and word in name][:1]
+        near = difflib.get_close_matches(f"--{word}", names, 1, 0.6) or near
+        problem = f"{one.script.name}: {one.refused}."
+        if odd:
+            problem = f"{one.script.name} has no {'option' if option else 'place for'} {odd.partition('=')[0][:60]}."
+        fix = f"Did you mean {near[0]}?" if near else f"It has {', '.join(names)}."
+        fix = "Remove `--`: what stands behind it is not read as options." if "--" in one.rest else fix
+        why = "It ends at its start with an error in its command line."
+        yield error("no_such_option", one.line_number, problem, why, fix)
 
 
 def _container(subject):
     """A container that does not see the GPUs."""
     for one in subject.trainings:
-        for call in one.call.above() if one.kind and subject.site.gpus and subject.asked["gpus_per_node"] else ():
+        for call in one.call.above() if one.kind and subject.site.gpus else ():
             name, flags = call.words[0], {"--nv", "--nvccli", "--rocm"}
             if name in ("singularity", "apptainer") and not flags & set(call.words):
                 if not any(call.env.get(f"{prefix}_NV") for prefix in ("SINGULARITY", "APPTAINER")):
-                    yield finding("no_nv", one.line_number, container=name, verb=call.words[1])
+                    why = "The container does not see the GPUs: TensorFlow trains on the cores, slowly, or stops."
+                    fix = f"Write {name} {call.words[1]} --nv ..."
+                    yield error("no_nv", one.line_number, f"{name} without --nv.", why, fix)
 
 
 def _typographic(subject):
     """Dashes and quotation marks of a word processor, which bash takes for letters."""
-    for one in subject.calls:
+    for one in subject.tried.calls:
         wrong = next((word for word in one.words[1:] if directives.TYPOGRAPHIC.search(word) and len(word) < 100), None)
         if wrong and (one.words[0] in directives.LAUNCHERS or one in [each.call for each in subject.trainings]):
-            yield finding("typographic", one.line_number, word=wrong)
+            problem = f"`{wrong}` contains a dash, quotation mark or blank from a word processor."
+            why = "bash and the program read it as a letter, and see no option."
+            yield error("typographic", one.line_number, problem, why, "Type it again.")
 
 
-def _conda(subject):
-    """`conda activate` is a function, which a batch script's bash does not have by itself."""
-    if re.match(r"#!.*\s-\w*[li]|#!.*--login", subject.lines[0]):
-        return
-    brought = [number for number, text in subject.code() if re.search(r"(^|[\s;&(])(source|\.|eval)\s", text)]
-    for one in subject.calls:
-        name, words = one.words[0], one.words[1:]
-        loads = name in ("module", "ml") and re.search(r"(?i)conda|mamba|forge|python", " ".join(words))
-        if loads or any(number <= (one.line_number or 0) for number in brought):
-            return  # that may bring the function
-        if name in ("conda", "mamba", "micromamba") and words[:1] == ["activate"]:
-            yield finding("conda_hook", one.line_number, name=name)
-
-
-def _alone(subject):
+def _left(subject):
     """A training in the background, and the script ends before it."""
-    training_of = {one.call: one for one in subject.trainings}
-    started = [one for one in subject.calls if one in training_of or one.words[0] in directives.LAUNCHERS]
-    for one in started:
-        if not one.background or any(step > one.step for step in subject.tried.waits):
-            continue
-        known = any(each.kind for call, each in training_of.items() if one in (call, *call.above()))
-        if known or one == started[-1]:
-            name = training_of[one].script.name if one in training_of else " ".join(one.words[:4])
-            yield finding("left_alone", one.line_number, name=name)
-
-
-def _visible(subject):
-    """More workers than the GPUs that CUDA_VISIBLE_DEVICES leaves."""
     for one in subject.trainings:
-        visible = one.visible()
-        seen = [word for word in (visible or "").split(",") if word.strip() not in ("", "-1", "NoDevFiles")]
-        workers = one.workers if one.kind == "mirrored" else 1 if one.kind else None
-        if workers and seen and workers > len(seen):
-            gpus = several(len(seen), "GPU")
-            yield finding("visible", one.line_number, one=one, visible=visible, workers=workers, gpus=gpus)
+        if one.call.left:
+            problem = f"{one.script.name} starts in the background (&), and nothing waits for it."
+            why = "SLURM ends the job, and everything that runs in it, when the script ends."
+            yield error("left_alone", one.line_number, problem, why, "Write `wait` after it, or leave out the &.")
 
 
 def _numbers(subject):
@@ -92,117 +166,28 @@ def _numbers(subject):
     told = subject.tried.not_found or subject.tried.unknown
     for one in subject.trainings:
         if one.kind and not told and (wrong := one.no_number()):
-            yield finding("no_number", one.line_number, one=one, option=wrong[0], text=wrong[1][:60])
+            problem = f"{one.script.name} gets {wrong[0]} {wrong[1][:60]!r}, which is not a whole number."
+            why = "Which part does bash read as a number here, and which as text? The Python script ends at its start."
+            fix = "bash computes only inside $((...)), such as batch=$((LOCAL * workers))."
+            yield error("no_number", one.line_number, problem, why, fix)
 
 
-def _options(subject):
-    """Options that the Python script does not have."""
-    told = set()
-    for one in subject.trainings:
-        known = one.program.options
-        if known is None:
-            continue
-        for name in one.options:
-            meant = [option for option in known if option == name or option.startswith(name)]
-            if name == "help" or name in meant or len(meant) == 1 or name in told:
-                continue
-            told.add(name)
-            near = difflib.get_close_matches(name, known, 1, 0.6)
-            near = near or [option for option in sorted(known) if name.replace("-", "_").strip("_") in option][:1]
-            fix = f"Did you mean --{near[0]}?" if near else f"It has --{', --'.join(sorted(known))}."
-            yield finding("no_such_option", one.line_number, script=one.script.name, option=name[:60], fix=fix)
-
-
-def _modules(subject):
-    """The site's modules: some are missing, or all of them and nothing else brings a Python."""
-    wanted = {name.partition("/")[0]: name for name in subject.site.modules}
-    if not wanted or not subject.calls or any(re.match(r"\s*(source|\.|eval)\s", text) for _, text in subject.code()):
-        return  # that file may load them
-    loads = [one for one in subject.calls if one.words[0] in ("module", "ml")]
-    loaded = {word.partition("/")[0] for one in loads for word in one.words[1:]}
-    missing = [full for name, full in wanted.items() if name not in loaded]
-    brought = {"conda", "mamba", "micromamba", "uv", "spack", "shifter", "singularity", "apptainer", trial.UNKNOWN}
-    if missing and not (brought - {*wanted}) & {one.words[0] for one in subject.calls}:
-        line = loads[-1].line_number if loads else subject.script.first_command or 1
-        more = {"commas": ", ".join(missing), "blanks": " ".join(missing), "site": subject.site}
-        yield finding("not_loaded", line, severity="note" if len(missing) < len(wanted) else None, **more)
-
-
-def _launcher(subject):
-    site, asked, ranked = subject.site, subject.asked, [one for one in subject.trainings if one.kind == "horovod"]
-    ranked = [one for one in ranked if one.ranks is not None]  # else its launcher is not known
-    wrong = {one.line_number: one for one in reversed(ranked) if _alike(one.launcher_name) != site.launcher}
-    for line, one in wrong.items():
-        yield finding("other_launcher" if one.launcher else "no_launcher", line, one=one, site=site)
-    tasks, counts = asked["tasks"], [one.tasks for one in ranked]
-    if wrong or not tasks or not counts or None in counts or max(counts) == tasks:
-        return
-    if asked["gpus_per_node"] in (0, None, asked["tasks_per_node"]):  # else that is what is wrong
-        most = max(ranked, key=lambda one: one.tasks)
-        name = "idle_ranks" if most.tasks < tasks else "too_many_ranks"
-        yield finding(name, most.line_number, most=most, tasks=tasks)
-
-
-def _alike(launcher):
-    return {"mpirun": "mpiexec"}.get(launcher, launcher)
-
-
-def _srun_cores(subject):
-    given = subject.asked["cpus_per_task"] or 1
-    if given == 1 or "SRUN_CPUS_PER_TASK=" in subject.text or os.environ.get("SRUN_CPUS_PER_TASK"):
-        return
-    if any(re.search(r"\bSRUN_CPUS_PER_TASK\b", text) for _, text in subject.code()):
-        return
-    for one in subject.trainings:
-        said = any(re.match(r"--cpus-per-task|-c", word) for word in one.launcher_options)
-        copies = one.kind == "mirrored" and one.tasks != 1
-        if one.launcher_name == "srun" and not said and not copies:
-            yield finding("one_core", one.line_number, cpus=given)
-
-
-def _batch(subject, runs):
-    """The first thing wrong with the global batches of one Python script."""
-    runs = [one for one in runs if one.workers and one.global_batch]
-    if not runs:
-        return
-    workers, most = sorted({one.workers for one in runs}), max(runs, key=lambda one: one.workers)
-    line, uneven = most.line_number, [one for one in runs if one.global_batch % one.workers]
+def _batch(runs):
+    """A global batch that is not the workers' number times one local batch."""
+    runs = sorted((one for one in runs if one.workers and one.global_batch), key=lambda one: one.workers)
+    workers = sorted({one.workers for one in runs})
+    uneven = [one for one in runs if one.global_batch % one.workers]
     if len(workers) > 1 and len({one.global_batch for one in runs}) == 1:
-        yield finding("same_batch", line, most=most, counts=", ".join(map(str, workers)))
+        problem = f"The same global batch of {runs[-1].global_batch} on {', '.join(map(str, workers))} workers."
+        line = runs[-1].line_number
     elif uneven:
-        yield finding("uneven_batch", uneven[0].line_number, one=uneven[0])
+        problem = f"A batch of {uneven[0].global_batch} cannot be divided among {uneven[0].workers} workers."
+        line = uneven[0].line_number
     elif len(workers) > 1 and len({one.global_batch / one.workers for one in runs}) > 1:
-        pairs = ", ".join(f"{one.global_batch} on {one.workers}" for one in sorted(runs, key=lambda one: one.workers))
-        yield finding("batch_does_not_follow", line, pairs=pairs)
-    elif len(workers) == 1 and most.workers > 1 and _fixed(subject, most):
-        yield finding("constant_batch", line, most=most)
-
-
-def _fixed(subject, one):
-    """Is it the course's local batch, not multiplied; or computed from the job's size, and not from all of it?"""
-    if one.global_batch == presets.PRESETS[subject.site.preset].local_batch:
-        return True
-    size = re.compile(r"(?i)batch.*SLURM_(N?TASKS|NPROCS|N?NODES|JOB_NUM_NODES|GPUS)")
-    if one.kind != "horovod" or not any(size.search(text) for _, text in subject.code()):
-        return False
-    _, there = training.elsewhere(subject.text, subject.name, subject.root, subject.known)
-    found = training.not_following(subject.trainings, there)
-    return bool(found) and found[2] == "batch"
-
-
-def _rate(runs):
-    runs = [one for one in runs if one.workers]
-    most = max(runs, key=lambda one: one.workers, default=None)
-    if not most or most.workers == 1 or most.program.rate is None:
+        pairs = ", ".join(f"{one.global_batch} on {one.workers}" for one in runs)
+        problem, line = f"The global batch does not follow the workers: {pairs}.", runs[-1].line_number
+    else:
         return
-    made, rates, workers = most.program, {one.rate for one in runs}, sorted({one.workers for one in runs})
-    line, where = most.line_number, f"{most.script.name} (line {made.line_number})"
-    if not made.rate:
-        yield finding("constant_rate", line, where=where, most=most)
-    elif made.options is not None and made.option not in made.options and None not in rates:
-        return  # it has no such option, which is told
-    elif "workers" in made.rate and len(workers) > 1 and len(rates) > 1 and None not in rates:
-        yield finding("rate_scaled_twice", line, where=where, most=most)
-    elif made.rate == {"option"} and len(workers) > 1 and len(rates) == 1:
-        rate, counts = most.rate or "the default", ", ".join(map(str, workers))
-        yield finding("same_rate", line, where=where, rate=rate, counts=counts, option=made.option)
+    why = "--batch_size is the global batch, in equal shares for all workers; if a share changes with their number, a "
+    why += "speedup measures two things at once."
+    yield error("batch", line, problem, why, "Compute it: batch=$((LOCAL * workers)), with one LOCAL for all runs.")

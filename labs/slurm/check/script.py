@@ -13,15 +13,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from labs import blanks
 from labs.errors import UseError
 from labs.printed import several
-from labs.sandbox import SandboxError
-from labs.slurm import directives, sites
-from labs.slurm.check import commands, form, resources, training
-from labs.slurm.check.finding import ScriptFinding, Subject, finding
+from labs.slurm import sites
+from labs.slurm.check import commands, form, resources
+from labs.slurm.check.finding import ScriptFinding, error
+from labs.slurm.check.subject import Subject
 from labs.slurm.sites import Site
-from labs.slurm.trial import Tried, trial_missing, try_out
 
 _NO_ANSWER = re.compile(
     r"(?i)unable to contact|connect(ion)? |configuration source|fetch_config|dns_srv|timed out|"
@@ -29,7 +27,6 @@ _NO_ANSWER = re.compile(
 )
 SECONDS = 20  # for the scheduler's answer
 LARGEST = 2**20  # bytes of a script
-_BASH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(bash|sh|dash|ksh)(?:\s|$)|(?!#!)")
 
 
 class ScriptError(UseError):
@@ -52,13 +49,6 @@ def check_script(
     return check_and_try(path_or_text, site, root, scheduler)[0]
 
 
-def _decode(data):
-    """Text: UTF-8 (a replacement mark for other bytes), or UTF-16 as PowerShell writes it."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return data.decode("utf-16", errors="replace")
-    return data.decode("utf-8-sig", errors="replace")
-
-
 def _text(path):
     """The text of a script's file. Raises ScriptError."""
     try:
@@ -66,7 +56,9 @@ def _text(path):
             raise ScriptError(f"{path} cannot be checked: it is not a file.")
         if path.stat().st_size > LARGEST:
             raise ScriptError(f"{path} cannot be checked: no batch script has more than {LARGEST >> 20} MiB.")
-        return _decode(path.read_bytes())
+        data = path.read_bytes()
+        utf_16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")  # as PowerShell writes it, with a byte-order mark
+        return "\ufeff" + data.decode("utf-16", "replace") if utf_16 else data.decode(errors="replace")
     except (OSError, ValueError) as problem:
         raise ScriptError(f"{path} cannot be checked: {getattr(problem, 'strerror', None) or problem}.") from None
 
@@ -81,37 +73,20 @@ def check_and_try(
     root = Path(root or sites.find_root())
     site = sites.load(site, root) if isinstance(site, str) else site
     if isinstance(path_or_text, str) and "\n" in path_or_text:
-        text, name = path_or_text, "script.sh"
+        text, name, elsewhere = path_or_text, "script.sh", False
     else:
-        text, name = _text(Path(path_or_text)), Path(path_or_text).name
-    subject, broken = _subject(text, name, site, root)
-    found: list[ScriptFinding | None] = [finding("blank", number, line=line) for number, line in subject.blank.items()]
-    found += [broken, *form.findings(subject), *resources.findings(subject), *commands.findings(subject)]
-    if scheduler and site.id == sites.default() and not subject.blank and not any(one and one.refused for one in found):
-        found.append(scheduler_refusal(text, site, root))
-    return sorted({one for one in found if one}), subject
-
-
-def _subject(text, name, site, root):
-    """(the Subject, the ScriptFinding of what bash cannot read or None)."""
-    unix = text.replace("\r\n", "\n")
-    script = directives.read(unix)
-    meant, shell, blank = script.meant(), bool(_BASH.match(unix)), dict(blanks.blanks_of_batch(text))
-    broken = form.syntax(unix) if shell else None
-    known = dict(os.environ) | {
-        name: site.personal[key] for key, name in sites.PERSONAL.items() if key in site.personal
-    }
-    untried = trial_missing(unix) if unix.startswith("#!") else "its first line does not say which program reads it"
-    if blank or broken:
-        untried = "it has blanks" if blank else "bash cannot read it"
-    tried = Tried([])
-    try:
-        tried = tried if untried else try_out(unix, name, root, known)
-    except SandboxError as problem:  # there was one before
-        untried = str(problem)
-    lines, asked, trainings = unix.split("\n"), meant.resources(), training.started(tried, root)
-    written = text, lines, site, root, script, meant, asked, blank  # in the order of Subject's fields
-    return Subject(*written, untried, tried, trainings, shell, name, known), broken
+        path = Path(path_or_text)
+        text, name, elsewhere = _text(path), path.name, not path.resolve().is_relative_to(root.resolve())
+    subject = Subject(text, name, site, root, elsewhere)
+    why, fix = "It is for you to fill in; sbatch or the training refuses it.", "Replace the ... by a value."
+    found = [error("blank", number, f"Still blank: {line}", why, fix) for number, line in subject.blank.items()]
+    found += [subject.broken] if subject.broken else []
+    if not subject.broken or subject.broken.name != "merge":  # else all else may follow from it
+        found += [*form.findings(subject), *resources.findings(subject), *commands.findings(subject)]
+    errors = any(one.severity == "error" for one in found)
+    if scheduler and site.id == sites.default() and not errors and (refusal := scheduler_refusal(text, site, root)):
+        found.append(refusal)
+    return sorted(set(found)), subject
 
 
 def scheduler_refusal(text: str, site: Site, root: Path) -> ScriptFinding | None:
@@ -134,12 +109,13 @@ def scheduler_refusal(text: str, site: Site, root: Path) -> ScriptFinding | None
         return None
     lines = re.sub(r"(?m)^(sbatch|allocation failure): (error: |fatal: )?", "", done.stderr).splitlines()
     said = "; ".join(dict.fromkeys(line.strip() for line in lines if line.strip())) or f"exit code {done.returncode}"
-    return finding("scheduler_refuses", 1, said=said)
+    fix = "These are the scheduler's words: compare them with the #SBATCH lines and with the site's rules."
+    return error("scheduler", 1, f"sbatch refuses the script: {said}", "It would not be submitted.", fix)
 
 
 def report_on_script(path: str | Path, site: Site | str, as_json: bool = False) -> int:
     """Print what was not looked at, then the findings on a batch script's file; returns the exit code: 1 if one of them
-    is an error, else 0.
+    is an error, 3 if there is none in a script that was not tried out, else 0.
 
     site: a Site or its id
     as_json: whether to print one JSON object instead, {file, site, tried_out, unknown, findings}
@@ -147,13 +123,14 @@ def report_on_script(path: str | Path, site: Site | str, as_json: bool = False) 
     Raises as `check_script`.
     """
     found, subject = check_and_try(Path(path), site)
-    name, unknown = subject.site.id, unknowns(subject)
+    name, unknown = subject.site.id, subject.unknown()
     errors = sum(one.severity == "error" for one in found)
+    code = 1 if errors else 3 if subject.untried else 0
     if as_json:
         rows = [dataclasses.asdict(one) for one in found]
         told = {"file": str(path), "site": name, "tried_out": not subject.untried, "unknown": unknown, "findings": rows}
         print(json.dumps(told, indent=1))
-        return 1 if errors else 0
+        return code
     if subject.untried:
         print(f"Not tried out: {subject.untried}. What the script starts was not checked.")
     for row in unknown[bool(subject.untried) :]:
@@ -161,15 +138,9 @@ def report_on_script(path: str | Path, site: Site | str, as_json: bool = False) 
     print("".join(f"{one.text()}\n" for one in found), end="")
     counts = [(errors, "error"), (len(found) - errors, "note")]
     count = " and ".join(several(number, kind) for number, kind in counts if number) or "Nothing found"
-    seen = "in the directives, by the site's rules" + (" and by `bash -n`" if subject.shell else "")
-    where = f"{path} for {name}"
-    tried = f"{count} in {where}. bash ran it in the sandbox, with stand-ins for Python, srun and all that a site has."
-    print(f"{count} {seen}, in {where}. It was not run." if subject.untried else tried)
-    return 1 if errors else 0
-
-
-def unknowns(subject):
-    """What of a script is not known, in words."""
-    rows = [f"what it starts, as it was not tried out: {subject.untried}"] if subject.untried else []
-    told = (f"line {line}: {words}" if line else words for line, words in subject.tried.unknown)
-    return rows + list(dict.fromkeys(told))
+    if subject.untried:
+        print(f"{count} in the directives of {path} for {name}. It was not run: nothing is known of what it starts.")
+    else:
+        how = "bash ran it in the sandbox, with stand-ins for Python, srun and all that a site has."
+        print(f"{count} in {path} for {name}. {how}")
+    return code

@@ -1,46 +1,41 @@
 """What a batch script starts, judged from the calls that its trial saw: which Python script, on how many ranks or
 workers, with which options and which global batch."""
 
-import functools
-import itertools
 import os
-import re
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from labs.sandbox.walls import WORK
 from labs.slurm import directives, trial
-from labs.slurm.check import program
-from labs.slurm.trial import Call
+from labs.slurm.check.program import PythonScript
 
-_OPTIONS = frozenset({"n_gpus", "batch_size"})  # of a script that does not tell its own
+FOLDERS = ("", "notebooks", "notebooks/scripts")  # of the course, from which a script may be submitted
 
 
-@dataclass(frozen=True)
 class Training:
     """One start of a Python script.
 
-    call: its Call. script: its path below the course's folder, or an absolute one. program: what its text says; exists:
-    is it there? options: {full name: text} without dashes. launcher: the Call of srun, mpiexec, ... or None. ranks: how
-    many processes that makes, as text; None if not known.
+    call: its Call. script: its path below the course's folder, or an absolute one. program: a PythonScript; kind:
+    its kind. exists: is it there? submitted: the folder of FOLDERS from which the job finds it. options: {full
+    name: text} without dashes; rest, refused: as PythonScript.take. launcher: the Call of srun, mpiexec, ... or None;
+    launcher_name; part: of a heterogeneous job. step: what its srun asks for, as a BatchScript, or None where srun does
+    not start it. ranks: how many processes that makes, as text; None if not known.
     """
 
-    call: Call
-    script: Path
-    program: program.Program
-    exists: bool
-    options: dict[str, str]
-    launcher: Call | None
-    ranks: str | None
-
-    @property
-    def line_number(self):
-        return self.call.line_number
-
-    @property
-    def kind(self):
-        """ "horovod": its ranks share the global batch; "mirrored": its --n_gpus do; None if not known."""
-        return self.program.kind
+    def __init__(self, call, script, words, tried, root):
+        path = Path(os.path.normpath(PurePosixPath(WORK, call.folder, script)))
+        for top in (Path(WORK), root):
+            path = path.relative_to(top) if path.is_relative_to(top) else path
+        below = () if path.is_absolute() else FOLDERS
+        submitted = next((folder for folder in below if (root / folder / path).is_file()), None)
+        self.call, self.line_number, self.script, self.submitted = call, call.line_number, path, submitted or ""
+        self.exists = submitted is not None or path.is_absolute() or str(path) in tried.files
+        self.program = PythonScript(root / self.submitted / path)
+        self.kind = self.program.kind
+        self.options, self.rest, self.refused = self.program.take(words)
+        self.launcher, self.ranks = call.starts_ranks(), call.ranks()
+        self.launcher_name = self.launcher and self.launcher.words[0]
+        self.part = self.launcher.part() if self.launcher else 0
+        self.step = self.launcher.step() if self.launcher and self.launcher_name == "srun" else None
 
     @property
     def tasks(self):
@@ -61,21 +56,6 @@ class Training:
     def global_batch(self):
         return whole(self.options.get("batch_size"))
 
-    @property
-    def rate(self):
-        """Its learning rate as text, or None."""
-        names = (self.program.option, "learning_rate", "lr")
-        return next((self.options[name] for name in names if self.options.get(name)), None)
-
-    @property
-    def launcher_options(self):
-        """The words between launcher and program."""
-        return directives.launched(self.launcher.words[1:])[1] if self.launcher else []
-
-    @property
-    def launcher_name(self):
-        return self.launcher and self.launcher.words[0]
-
     def no_number(self):
         """(option, text) of a number of workers or a global batch that is not a whole number, or None."""
         for name, text in (self.sharing, ("--batch_size", self.options.get("batch_size"))):
@@ -85,15 +65,11 @@ class Training:
 
     def gpus(self, known):
         """How many GPUs its step gets on a node: what srun is told, else `known`, what the job has; or None."""
-        if not known or self.launcher is None or self.launcher_name != "srun":
+        step = self.step
+        if not known or not step or not step.find("gres", "gpus", "gpus-per-node", "gpus-per-task"):
             return known
-        told = directives.read("#!\n#SBATCH " + " ".join(word for word in self.launcher_options if "#" not in word))
-        if not told.find("gres", "gpus", "gpus-per-node", "gpus-per-task"):
-            return known
-        nodes, tasks = told.value("nodes") or self.launcher.env.get("SLURM_NNODES", "1"), self.tasks or 1
-        nodes = min(directives.number(nodes) or 1, tasks)
-        size = [directives.Directive(0, "nodes", str(nodes)), directives.Directive(0, "ntasks", str(tasks))]
-        return told._replace(directives=[*told.directives, *size]).resources()["gpus_per_node"]
+        nodes = min(directives.number(step.value("nodes")) or 1, self.tasks or 1)
+        return step.with_options([("nodes", str(nodes)), ("ntasks", str(self.tasks or 1))]).resources()["gpus_per_node"]
 
     def visible(self):
         """The CUDA_VISIBLE_DEVICES that the script itself sets, or None. In a step each rank may have its own."""
@@ -120,20 +96,8 @@ def made_up(text):
 def started(tried, root):
     """The Trainings among what a script starts (trial.Tried), in order: its Python scripts."""
     root = Path(root).resolve()
-    found = []
-    for call in tried.calls:
-        script, words = _script(call, root)
-        if script is None:
-            continue
-        path = Path(os.path.normpath(PurePosixPath(WORK, call.folder, script)))
-        for top in (Path(WORK), root):
-            path = path.relative_to(top) if path.is_relative_to(top) else path
-        there = not path.is_absolute() and (root / path).is_file()
-        read = _program(root / path, (root / path).stat().st_mtime_ns) if there else program.Program(None, None)
-        options = _named(words, read.options)
-        exists = there or path.is_absolute() or str(path) in tried.files
-        found.append(Training(call, path, read, exists, options, call.starts_ranks(), call.ranks()))
-    return found
+    scripts = ((call, *_script(call, root)) for call in tried.calls)
+    return [Training(call, script, words, tried, root) for call, script, words in scripts if script is not None]
 
 
 def elsewhere(text, name, root, known=None, count=None):
@@ -142,14 +106,11 @@ def elsewhere(text, name, root, known=None, count=None):
     return tried, started(tried, root)
 
 
-def options_for(text, count=None):
-    """The options of sbatch, [(long name, value)], that ask for `count` nodes (default: twice those of the script), and
-    for all else in proportion."""
+def options_for(text, count):
+    """The options of sbatch, [(long name, value)], that ask for `count` nodes, and for all else in proportion."""
     script = directives.read(text).meant()
     asked = script.resources()
-    here, tasks = asked["nodes"] or 1, asked["tasks"] or 1
-    here = -(-tasks // (asked["tasks_per_node"] or 1)) if tasks > 1 else here
-    count = count or 2 * here
+    here = asked["nodes"]
     options = [("nodes", str(count))]
     for option in ("ntasks", "gpus"):  # of the whole job
         if given := directives.number(script.value(option)):
@@ -166,11 +127,6 @@ def not_following(once, there):
         if (more.global_batch or 0) * (one.workers or 0) != (one.global_batch or 0) * (more.workers or 0):
             return one, more, "batch"
     return None
-
-
-@functools.lru_cache(maxsize=64)
-def _program(path, _time):
-    return program.read(path)
 
 
 def _script(call, root):
@@ -190,18 +146,3 @@ def _script(call, root):
             if word.endswith(".py"):
                 return word, words[index + 1 :]
     return None, []
-
-
-def _named(words, known):
-    """{name: value} of `--name value` and `--name=value`, by full names: argparse takes the beginning of one for it.
-    "" for an option without a value."""
-    found = {}
-    for word, after in itertools.zip_longest(words, words[1:], fillvalue=""):
-        if not word.startswith("--") or len(word) < 3:
-            continue
-        name, equals, value = word[2:].partition("=")
-        names = _OPTIONS if known is None else known
-        meant = [name] if name in names else [option for option in names if option.startswith(name)]
-        full = meant[0] if len(meant) == 1 else name
-        found[full] = value if equals or re.match(r"--[A-Za-z]", after) else after
-    return found

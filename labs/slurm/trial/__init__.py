@@ -11,5 +11,5 @@ beside.sh    what bash reads before the script: traps that tell its lines
 """
 
 from labs.slurm.trial.calls import STAND_INS, UNKNOWN, Call
-from labs.slurm.trial.failing import unset_variable
+from labs.slurm.trial.failing import meant, unset_variable
 from labs.slurm.trial.script import Tried, trial_missing, try_out

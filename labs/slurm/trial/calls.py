@@ -12,7 +12,6 @@ from labs.slurm import directives
 
 FOLDER = ".calls"  # below the course's, where the stand-ins write
 UNKNOWN = "labs-unknown"  # stands for a program that only a site can have, its first word
-_ASYNCHRONOUS = 0b110  # SIGINT and SIGQUIT, as bits of a set of signals
 _PYTHONS = ("python", "python3", *(f"python3.{minor}" for minor in range(6, 15)))
 STAND_INS = (*directives.LAUNCHERS, *_PYTHONS, *directives.OPTIONS["trial"]["programs"], UNKNOWN)
 _PROCESSES = directives.OPTIONS["launchers"]["processes"]
@@ -24,7 +23,7 @@ class Call:
 
     line_number: in the script, None where it is not known. words: its name and all words behind it. folder: where,
     below the course's folder. env: its variables. launcher: the Call of srun, singularity, ... that started it, or
-    None. background: started with &, or by something that is. step: how many commands the script had begun before.
+    None. background: is it a Python script in the background? left: had it not ended when the batch script ended?
     """
 
     line_number: int | None
@@ -33,11 +32,7 @@ class Call:
     env: dict[str, str]
     launcher: "Call | None" = None
     background: bool = False
-
-    @property
-    def step(self) -> int:
-        text = self.env.get("LABS_STEP", "")
-        return int(text) if text.isdecimal() else 0
+    left: bool = False
 
     def above(self) -> "Iterator[Call]":
         """The Calls that started it, from the nearest on."""
@@ -50,13 +45,25 @@ class Call:
         """The Call of srun, mpiexec, ... that started it, or None."""
         return next((one for one in self.above() if one.words[0] in directives.LAUNCHERS), None)
 
+    def step(self) -> directives.BatchScript:
+        """What srun asks for; on as many nodes as the job has, where it names none."""
+        asked = directives.of_step(directives.launched(self.words[1:])[1])
+        nodes = [] if asked.find("nodes") else [("nodes", self.env.get("SLURM_NNODES", "1"))]
+        return asked.with_options(nodes)
+
+    def part(self) -> int:
+        """The part of a heterogeneous job in which srun starts its program."""
+        match = re.search(r" --het-group[= ](\d+)", " ".join(self.words))
+        return int(match[1]) if match else 0
+
     def ranks(self) -> str | None:
         """How many processes its launcher makes of it, as text; "1" without a launcher. None for a launcher that is not
         known."""
         one = self.starts_ranks()
         if one is None:
             return None if any(each.words[0] == UNKNOWN for each in self.above()) else "1"
-        return directives.launched(one.words[1:])[0] or one.env.get("SLURM_NTASKS", "1")
+        job = one.env.get(f"SLURM_NTASKS_HET_GROUP_{one.part()}") or one.env.get("SLURM_NTASKS")
+        return directives.launched(one.words[1:])[0] or job or str(one.step().resources()["tasks"])
 
 
 def files():
@@ -78,28 +85,16 @@ def stand_in():
 
 
 def read(records, first):
-    """The Calls in order, from {number: record}. first: gives the first line of a command for any of its lines."""
-    calls, aside = {}, set(records.get("aside", b"").decode(errors="replace").split())
-    told = not _ignored(records.get("ignored", b"6")) & 0b10
+    """The Calls in order, from {name: record}. first: gives the first line of a command for any of its lines."""
+    calls, ended = {}, records.get("ended", b"").decode(errors="replace").split()
     for number in sorted(filter(str.isdecimal, records), key=int):
+        background = bool(records.get(done := f"done.{number}", b"").strip())
+        left = done in records and bool(ended) and done not in ended
         with contextlib.suppress(ValueError):  # a script that writes there itself
-            calls[number] = _call(records[number], calls, first, aside, told)
+            name, folder, count, *rest = os.fsdecode(records[number]).split("\0")
+            words, variables = rest[: int(count)], (item.partition("=") for item in rest[int(count) :])
+            env = {key: value for key, equals, value in variables if equals}
+            line, launcher = env.get("LABS_LINE", ""), calls.get(env.get("LABS_CALL"))
+            line = first(int(line)) if line.isdecimal() else None
+            calls[number] = Call(line, [name, *words], os.path.relpath(folder, WORK), env, launcher, background, left)
     return list(calls.values())
-
-
-def _call(record, calls, first, aside, told):
-    """The Call that a stand-in has written down. aside: processes in the background; told: do the signals that it
-    ignores tell whether it is one itself?"""
-    name, folder, state, count, *rest = os.fsdecode(record).split("\0")
-    words, variables = rest[: int(count)], (item.partition("=") for item in rest[int(count) :])
-    env = {key: value for key, equals, value in variables if equals}
-    ignored, *chain = state.split()
-    line, launcher = env.get("LABS_LINE", ""), calls.get(env.get("LABS_CALL"))
-    number = first(int(line)) if line.isdecimal() else None
-    background = bool(aside & set(chain)) or (told and _ignored(ignored) == _ASYNCHRONOUS)
-    return Call(number, [name, *words], os.path.relpath(folder, WORK), env, launcher, background)
-
-
-def _ignored(mask):
-    """Which of SIGINT and SIGQUIT a mask of signals names, in hexadecimal as in /proc/self/status."""
-    return int(mask, 16) & _ASYNCHRONOUS

@@ -18,13 +18,17 @@ from labs.slurm.trial.calls import Call
 LIMITS = sandbox.Limits(seconds=30, memory=1 << 30, processes=200, disk=32 << 20, files=3000, output=1 << 18)
 SECONDS = 8  # after which bash is stopped at its next command
 ATTEMPTS = 8  # after each of which something is made up that only a site has
-_SHELL = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-S\s+)?)?(bash|sh|dash)((?:\s+-\w+)*)\s*$")
+_SHELL = re.compile(rf"(?!#!)|#!\s*(?:\S*/)?(?:env\s+(?:-S\s+)?)?(bash|sh|dash)((?:\s+[-{directives.DASHES}]\S+)*)\s*$")
 _NO_BASH = "its first line names no bash"
 _HERE = re.compile(
     r"LABS_|SCRIPTS$|SLURM_|PYTHON|LD_|BASH|PATH$|HOME$|TMPDIR$|O?L?D?PWD$|CUDA_VISIBLE_DEVICES$|SHELL|ENV$"
 )
+# Signals as a job has them: bash lets a command in the background ignore SIGINT and SIGQUIT, which shows what is one.
+_SIGNALS = (
+    "import os, signal, sys; [signal.signal(each, signal.SIG_DFL) for each in (2, 3)]; os.execvp('sh', sys.argv[1:])"
+)
 # The script; then until what it has left in the background is gone (two processes are not of it), or for a second.
-_TO_THE_END = """"$@"; status=$?; i=0
+_TO_THE_END = """"$@"; status=$?; i=0; ls "$LABS_CALLS" >"$LABS_CALLS/ended"
 while set -- /proc/[0-9]*; [ $# -gt 2 ] && [ $((i += 1)) -le 20 ]; do /bin/sleep 0.05; done
 exit $status"""
 _PATH = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)*")
@@ -47,7 +51,6 @@ class Tried:
     unknown: tuple[tuple[int | None, str], ...] = ()
     not_found: tuple[tuple[int | None, str], ...] = ()
     files: frozenset[str] = frozenset()
-    waits: tuple[int, ...] = ()
 
 
 def trial_missing(text: str) -> str | None:
@@ -76,18 +79,18 @@ def try_out(
     root = Path(root or sites.find_root()).resolve()
     if not (first := _SHELL.match(text.split("\n", 1)[0])):
         raise sandbox.SandboxError(_NO_BASH)
-    shell, flags = first.groups()
-    script = directives.read(text).meant()
-    script = script._replace(directives=script.directives + [directives.Directive(0, *pair) for pair in options])
+    shell, flags = first[1] or "bash", [flag for flag in (first[2] or "").split() if flag.startswith("-")]
+    script = directives.read(text).meant().with_options(options)
     env = variables.of_job(script, name, walls.WORK)
-    named = {key: value for key, value in (known or {}).items() if not _HERE.match(key)}
+    handed = (known or {}) if script.value("export") in (None, "ALL") else {}
+    named = {key: value for key, value in handed.items() if not _HERE.match(key)}
     env |= {key: value for key, value in named.items() if re.search(rf"\b{re.escape(key)}\b", text)}
     env |= {"LABS_POSIX": "1"} if shell == "sh" else {}
-    argv = ["sh", "-c", _TO_THE_END, "sh", "bash" if shell == "sh" else shell, *flags.split(), "--", name]
+    argv = ["sh", "-c", _TO_THE_END, "sh", "bash" if shell == "sh" else shell, *flags, "--", name]
     files, made = _course(root, text) | {name: text}, []
     tried, command = _once(argv, files, env, text)
     for _ in range(ATTEMPTS):
-        if tried.error is None or (more := failing.made_up(tried.error, command, env, files, calls.files())) is None:
+        if tried.error is None or (more := failing.made_up(tried.error, command, env, files, text)) is None:
             break
         made += [(tried.line_number, more)] if more else []
         try:
@@ -113,17 +116,17 @@ def _once(argv, files, env, text):
         "LABS_SECONDS": str(SECONDS),
     }
     read_only = [] if sys.base_prefix.startswith("/usr") else [sys.base_prefix]
+    argv = [told["LABS_REAL_PYTHON"], "-ISc", _SIGNALS, *argv]
     done = sandbox.run_walled(argv, files=calls.files() | files, read_only=read_only, env=told | env, limits=LIMITS)
     records = {Path(path).name: text for path, text in done.files.items() if str(Path(path).parent) == calls.FOLDER}
     first = _first_lines(text)
     started = calls.read(records, first)
-    last = started[-1].line_number if started else None
+    last = next((one.line_number for one in reversed(started) if one.line_number), None)
     line, error, command = failing.end(done, records, last, argv[-1], first, LIMITS, SECONDS)
     lost = [row.partition(" ")[::2] for row in records.get("not_found", b"").decode(errors="replace").splitlines()]
     lost = tuple((first(int(number)), word) for number, word in lost if number.isdecimal())
     written = frozenset(path for path in done.files if path not in files)
-    waits = tuple(int(step) for step in records.get("waits", b"").split() if step.isdigit())
-    return Tried(started, line, error, not_found=lost, files=written, waits=waits), command
+    return Tried(started, line, error, not_found=lost, files=written), command
 
 
 def _course(root, text):

@@ -2,15 +2,17 @@
 # Stands for a program of a cluster: writes down how it was called, and succeeds. A launcher also runs what it is to
 # start, once; Python also runs a text that it is given (-c, or its input), but without packages.
 called=${0##*/}
-while read -r key ignored; do # SIGINT and SIGQUIT are what bash lets programs in the background ignore
-    [ "$key" != SigIgn: ] || break
-done </proc/$$/status
-above=$$ chain=
-while [ "$above" -gt 1 ] && read -r number name state above ignored_too </proc/$above/stat; do chain="$chain $number"; done 2>/dev/null
 {
-    printf '%s\0' "$called" "$PWD" "$ignored$chain" "$#" "$@"
+    printf '%s\0' "$called" "$PWD" "$#" "$@"
     cat /proc/$$/environ
 } >"$LABS_CALLS/$$"
+train() { # in the background it takes a moment, so that a script that does not wait for it has ended before
+    while read -r key ignored; do [ "$key" != SigIgn: ] || break; done </proc/$$/status
+    case $ignored in *[67ef]) beside=yes ;; esac # SIGINT and SIGQUIT are ignored there
+    [ -z "${beside:-}${LABS_ASIDE:-}" ] || /bin/sleep 0.3
+    echo "${beside:-}" >"$LABS_CALLS/done.$$"
+    exit 0
+}
 
 behind=0 # words between the options and the command
 case $called in
@@ -21,7 +23,15 @@ singularity | apptainer)
     with_value="-B --bind --env --env-file -H --home --pwd -W --workdir -o --overlay --network -S --scratch" behind=1
     ;;
 uv | conda | mamba | micromamba)
-    case "$1 $2" in "info --base") echo /tmp/conda ;; esac
+    case "$1 $2" in
+    "info --base") echo /tmp/conda ;;
+    shell*) echo labs_conda ;;
+    activate*)
+        echo "$LABS_LINE $called" >>"$LABS_CALLS/not_found"
+        echo "CommandNotFoundError: Your shell has not been properly configured to use '$called activate'." >&2
+        exit 1
+        ;;
+    esac
     [ "$1" = run ] || exit 0
     shift
     with_value="-n --name -p --prefix --cwd --extra --group --with --project --directory --python"
@@ -40,9 +50,7 @@ python*)
     for word; do
         case $word in
         -c | -) break ;;
-        -m*) exit 0 ;;
-        -*) ;;
-        *) exit 0 ;;
+        -m* | [!-]*) train ;;
         esac
     done
     "$LABS_REAL_PYTHON" -I -S "$@" 2>"/tmp/said.$$" && exit 0
@@ -52,26 +60,16 @@ python*)
     exit $status
     ;;
 scontrol)
-    node=0 lines=
     case "$1 $2" in "show hostname" | "show hostnames") ;; *) exit 0 ;; esac
-    while [ $node -lt "$SLURM_JOB_NUM_NODES" ]; do
-        node=$((node + 1))
-        lines="${lines}node$node
-"
-    done
-    printf %s "$lines" && exit 0 # at once: `| head -n 1` does not wait for more
+    printf '%s\n' $(seq -f node%g "$SLURM_JOB_NUM_NODES") # at once: `| head -n 1` does not wait for more
+    exit
     ;;
 nvidia-smi)
-    gpu=0 lines=
     case "$*" in *-L* | *--list-gpus* | *--query-gpu*) ;; *) exit 0 ;; esac
-    case "$*" in *csv) lines="name
-" ;; esac
-    while [ $gpu -lt "${SLURM_GPUS_ON_NODE:-0}" ]; do
-        lines="${lines}GPU $gpu
-"
-        gpu=$((gpu + 1))
-    done
-    printf %s "$lines" && exit 0
+    case "$*" in *csv) set -- name ;; *) set -- ;; esac
+    set -- "$@" $(seq -f GPU%g "${SLURM_GPUS_ON_NODE:-0}")
+    [ $# -eq 0 ] || printf '%s\n' "$@"
+    exit
     ;;
 sbatch) echo "Submitted batch job 1001" && exit 0 ;;
 *) exit 0 ;;

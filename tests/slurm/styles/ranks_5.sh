@@ -11,4 +11,4 @@ set -eu
 export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
 
 srun python notebooks/scripts/ResNet50_horovod.py --batch_size 64
-# found: does not follow
+# found: nothing
