@@ -163,36 +163,10 @@ _SIGNS = {
 SIGNS = {group: [(kind, re.compile(sign), advice) for kind, sign, advice in signs] for group, signs in _SIGNS.items()}
 # A line that names a failure, or an exception's, holds one of these words.
 _MARKS = (
-    *(
-        "abort",
-        "alloc",
-        "bus error",
-        "cancel",
-        "code: 13",
-        "due to",
-        "error",
-        "exception",
-        "exhausted",
-        "exit",
-        "failed",
-    ),
-    *(
-        "fatal",
-        "fault",
-        "found",
-        "gloo",
-        "horovod",
-        "interrupt",
-        "kill",
-        "lmod",
-        "loaded",
-        "memory",
-        "modulefile",
-        "mpi",
-    ),
-    *("nccl", "no space", "no such", "oom", "open file", "quota", "signal", "slots", "srun", "subset of ranks"),
-    *("terminat", "timeout", "traceback"),
-)
+    "abort|alloc|bus error|cancel|code: 13|due to|error|exception|exhausted|exit|failed|fatal|fault|found|gloo|"
+    "horovod|interrupt|kill|lmod|loaded|memory|modulefile|mpi|nccl|no space|no such|oom|open file|quota|signal|"
+    "slots|srun|subset of ranks|terminat|timeout|traceback"
+).split("|")
 
 # After the first line of this kind srun ends the other ranks, and says of them what happened to them.
 _RANK_ENDED = re.compile(

@@ -1,7 +1,7 @@
 """The lines of a log, also of a large one, which is never held as a whole."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 PIECE = 2**20  # characters
@@ -27,7 +27,7 @@ def split_rank(line: str) -> tuple[int | None, str]:
     return int(next(group for group in match.groups() if group)), line[match.end() :]
 
 
-def lines(path: str | Path, marks: tuple[str, ...] = ()) -> Iterator[tuple[int, str, bool]]:
+def lines(path: str | Path, marks: Sequence[str] = ()) -> Iterator[tuple[int, str, bool]]:
     """(number from 1, text, whether its line has ended) of each line of a file; of a line that a program wrote over and
     over, as a progress bar with carriage returns or backspaces, each update with the same number.
 

@@ -245,7 +245,11 @@ AS_RANKS = {
         (VERBOSE, "if hvd.rank() == 0:\n    verbose = 2\nelse:\n    verbose = 0"),
     ],
     "functions, a tuple with a callback of one's own, keywords": [
-        (PIN, "worker = devices.pin(local_size=hvd.local_size(), local_rank=hvd.local_rank())"),
+        (
+            PIN,
+            "worker = devices.pin(local_size=hvd.local_size(), local_rank=hvd.local_rank())\n"
+            "hvd.broadcast(hvd.allreduce([1.0]), root_rank=0)  # all have come here",
+        ),
         (SHARD, "def share(numbers):\n    return numbers.shard(hvd.size(), hvd.rank())\n\n\nmine = share(numbers)"),
         (
             AVERAGED,

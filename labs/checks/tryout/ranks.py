@@ -71,6 +71,7 @@ def _horovod(numbers, seen):
     common |= {"init": lambda: seen.update(started=True), "is_initialized": lambda: seen["started"]}
     common |= {"shutdown": lambda: None, "allgather_object": lambda value: [value] * numbers["size"]}
     common |= {"Average": 0, "Sum": 1}
+    common |= dict.fromkeys(("allreduce", "grouped_allreduce", "broadcast"), lambda tensor, *_, **options: tensor)
     names = "BroadcastGlobalVariablesCallback", "MetricAverageCallback"
     kinds = {name: type(name, (keras.callbacks.Callback,), {"__init__": lambda self, *_: None}) for name in names}
     callbacks = stand_in.module("horovod.keras.callbacks", **kinds)
