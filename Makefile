@@ -3,8 +3,8 @@
 .ONESHELL:
 .SHELLFLAGS := -ec
 .DEFAULT_GOAL := help
-.PHONY: help lab setup horovod jax missing kernel cluster cluster-stop cluster-test browser-test test test-quick test-more test-full \
-  test-versions notebooks check format student benchmarks gpu-proof gpu-pack site clean
+.PHONY: help lab setup horovod jax missing kernel cluster cluster-stop test test-more test-versions \
+  notebooks check format student benchmarks gpu-proof gpu-pack site clean
 
 # A home folder that cannot be written, as on some compute nodes: one in the course's folder takes its place.
 ifneq ($(shell [ -w "$$HOME" ] && echo yes),yes)
@@ -171,33 +171,14 @@ cluster-stop: setup ## Stop it, with its jobs
 	@$(ACTIVATE)
 	python -m setup.cluster stop $(ARGS)
 
-cluster-test: setup ## Run the tests that submit the scripts to such a SLURM, and nothing else
-	@$(ACTIVATE)
-	CI=true python -m pytest tests/cluster $(ARGS)
+test: setup ## Tell whether a change is right: tests, notebooks 00 to 11; make test ROOM=jobs, ROOM=05: all of one room, of one notebook
+	@$(TESTING)
+	python -m pytest $(TESTS) $(SOLUTIONS) $(if $(ROOM),,-m "not more") $(PYTEST)
 
-browser-test: setup ## Run the tests that move the widgets in a real browser, and nothing else; needs chromium
-	@$(ACTIVATE)
-	$(if $(COMPLETE),,uv sync --locked --inexact --group browser)
-	CI=true python -m pytest tests/browser $(ARGS)
-
-test: setup ## Run every test, then the solution notebooks on the small preset; make test ROOM=costs, ROOM=05: of one room, notebook
-	@$(call run-tests,test,600)
-
-test-more: setup ## What is too dear for `make test`, or needs SLURM, a browser or JAX: it says what and why
-	@$(ACTIVATE)
-	export MORE=1 WARM=1 NOTEBOOKS_PRESET=test
-	python -m pytest tests/browser tests/cluster tests/grading/test_made_class.py tests/hvd tests/jobs tests/keys tests/lessons tests/measure tests/models tests/notebooks tests/test_fuzz.py tests/test_setup.py tests/test_warm.py $(wildcard $(WHOLE:%=solutions/%_*.ipynb)) $(call NBVAL,test,600) $(PARALLEL) $(ARGS)
-# Notebooks with the course's two networks, which have a part of their blocks in `make test` (tests/warm), and the one
-# that has parts on JAX.
-WHOLE := 05 09 27
-
-test-quick: setup ## Run the tests that start no processes and train nothing, in about a minute
-	@$(ACTIVATE)
-	python -m pytest tests -m "not slow" $(PARALLEL) $(ARGS)
-
-test-full: setup ## Every test, with the real installation, and the notebooks on the preset that a student measures with
-	@rm -f build/installed
-	$(call run-tests,laptop,1800)
+test-more: setup ## Run what is too dear for `make test`, or needs SLURM, a browser or JAX
+	@$(TESTING)
+	python -m pytest $(TESTS) $(SOLUTIONS) -m more $(PYTEST)
+	WHOLE=1 python -m pytest tests/warm $(wildcard solutions/05_*.ipynb solutions/09_*.ipynb) $(PYTEST) # with all blocks
 
 # Both ends of what the course runs on: the TensorFlow of sites' older containers with the Keras of its time, and the newest.
 # Throw-away environments in build/versions; Horovod is not part of them, so CI's demand for it is switched off.
@@ -214,10 +195,6 @@ test-versions: setup ## Run the parts without Horovod on the oldest TensorFlow t
 	done
 	cat uv.lock labs/compat.py | sha256sum >tests/versions/tested
 
-# One process more than cores, since many tests wait; what shares a browser, a cluster or ranks is in one of them
-# (tests/conftest.py).
-PARALLEL := --numprocesses=$(shell cores=$$(nproc); echo $$((cores < 7 ? cores + 1 : 8))) --dist=loadgroup --no-loadscope-reorder
-
 # What ROOM names: a folder or a file of tests; a notebook's number: the tests of all lessons, and both of its forms.
 ROOM :=
 LESSON := $(if $(wildcard solutions/$(ROOM)_*.py),$(ROOM))
@@ -231,14 +208,11 @@ else
 TESTS = tests
 SOLUTIONS = $(wildcard solutions/[0-9]*.ipynb)
 endif
-# $(1): preset of the notebooks, $(2): seconds that a cell may take. Their cells are tests among the others
-# (tests/notebook_cells.py).
-NBVAL = --nbval-lax --nbval-current-env --nbval-kernel-startup-timeout=60 --nbval-cell-timeout=$(2)
-define run-tests
-$(ACTIVATE)
-export NOTEBOOKS_PRESET=$(1) WARM=$${WARM:-1}
-python -m pytest $(TESTS) $(SOLUTIONS) $(if $(SOLUTIONS),$(call NBVAL,$(1),$(2))) $(PARALLEL) $(ARGS)
-endef
+# The notebooks' cells are tests among the others (tests/notebook_cells.py). One process more than cores, since many tests
+# wait; what shares a browser, a cluster or ranks is in one of them (tests/conftest.py).
+TESTING = $(ACTIVATE); export WARM=$${WARM:-1}
+PYTEST = --nbval-lax --nbval-current-env --nbval-kernel-startup-timeout=60 --nbval-cell-timeout=600 --dist=loadgroup \
+  --no-loadscope-reorder --numprocesses=$(shell cores=$$(nproc); echo $$((cores < 7 ? cores + 1 : 8))) $(ARGS)
 
 notebooks: setup ## Build notebooks/ from solutions/; what did not change is not executed again
 	@$(ACTIVATE)

@@ -9,7 +9,6 @@ runs that executing them has left in --runs; without these, replay is not measur
 import argparse
 import contextlib
 import io
-import json
 import sys
 import tempfile
 import time
@@ -18,19 +17,20 @@ from pathlib import Path
 
 from labs import files, sandbox
 from labs.checks import tasks
-from teaching.cli import main as labs
+from teaching import cli
+from teaching.grading import check
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/grading"))
 
 
 def timed(*words):
-    """Seconds of a command of `labs`, which must end well."""
+    """Seconds of a command of `teach`, which must end well."""
     begin = time.perf_counter()
     with contextlib.redirect_stdout(io.StringIO()):
-        code = labs([*map(str, words)])
+        code = cli.main([*map(str, words)])
     if code:
-        sys.exit(f"labs {' '.join(map(str, words))}: exit code {code}")
+        sys.exit(f"teach {' '.join(map(str, words))}: exit code {code}")
     return time.perf_counter() - begin
 
 
@@ -51,8 +51,8 @@ def evidence(folder, count):
     print(f"{count} submissions brought together: {took:.3g} s")
     took = timed("check", "--no-run", "--out", out)
     print(f"evidence and reports of {count} submissions: {took:.3g} s")
-    print(f"the same again, nothing to do: {timed('grade', 'check', '--no-run', '--out', out):.3g} s")
-    print(f"points, sheet, {count} feedback PDFs, overview: {timed('grade', 'out', '--out', out):.3g} s")
+    print(f"the same again, nothing to do: {timed('check', '--no-run', '--out', out):.3g} s")
+    print(f"points, sheet, {count} feedback PDFs, overview: {timed('out', '--out', out):.3g} s")
 
 
 def replay(folder, runs):
@@ -75,7 +75,7 @@ def replay(folder, runs):
     out = folder / "one_graded"
     timed("collect", folder / "one", "--out", out)
     took = timed("check", "--out", out)
-    found = json.loads((out / "checked/001.json").read_text())
+    found = check.results(out)["001"]
     states = [each["state"] for of_one in found["checks"].values() for each in of_one.values()]
     right = sum(state == "right" for state in states)
     print(

@@ -1,4 +1,4 @@
-"""What watching a training costs (labs.training.sampler).
+"""What watching a training costs (lessons.faster_steps.sampler).
 
     python benchmarks/sampler.py [--rounds 20] [--every 0.2] [--json]
 
@@ -24,7 +24,7 @@ from pathlib import Path
 
 import labs  # noqa: F401  (first: it silences TensorFlow's start-up messages)
 from labs.results import intervals
-from labs.training.sampler import Sampler
+from lessons.faster_steps.sampler import Sampler
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -25,8 +25,8 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 
 from answers import harder_schedules, pipeline_schedules, write_the_schedule, zero_schedules
 
-from labs.simulate.schedule import play
 from lessons.write_the_schedule import game, pictures
+from lessons.write_the_schedule.engine import play
 from lessons.write_the_schedule.programs import (
     activation,
     all_gather,

@@ -8,7 +8,7 @@ import time
 from statistics import median
 
 from labs.simulate import reduce
-from lessons.averages import stragglers
+from lessons.averages_and_rings import stragglers
 
 WORKERS, STEPS = 10_000, 1000
 

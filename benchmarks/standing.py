@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 from labs import devices
-from labs.jobs import standing, standstill
+from labs.jobs import why
 from lessons.standing_still import following
 from teaching.author import regions
 
@@ -39,7 +39,8 @@ def observed(script, launcher, folder):
     try:
         following.follow(job, seconds=20.0, apart=APART)
         letter = following.letter(job)
-        said = " ".join(standstill.verdict(standing.ranks(job.stem))) if job.state == "running" else job.explain()
+        goes_on = job.state == "running" and why.files(job.stem)
+        said = " ".join(why.verdict(why.ranks(job.stem))) if goes_on else job.explain()
     finally:
         job.stop()
     said += job.out.read_text() if job.state == "finished" else ""

@@ -18,8 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 from labs import files, jobs
 from labs.results import run as records
-from labs.results import watched
-from lessons.faster_steps import limited
+from lessons.faster_steps import limited, samples
 
 RUNGS = {  # the change: script and options, as in the notebook
     "as given": ("slow.py",),
@@ -34,9 +33,9 @@ def traces(runs, out, seconds):
         job = limited.start(case, runs=runs, name=case, seconds=seconds).wait()
         if job.state != "finished":
             sys.exit(job.explain())
-        for rank in watched.ranks(runs / case):
+        for rank in samples.ranks(runs / case):
             name = f"{case}.rank{rank.rank}.samples"
-            head = {"version": watched.VERSION, "kind": "recorded", "rank": rank.rank, "about": rank.about}
+            head = {"version": samples.VERSION, "kind": "recorded", "rank": rank.rank, "about": rank.about}
             files.write(out / name, "".join(json.dumps(line) + "\n" for line in (head, *rank.samples)))
             print(f"{case}: {rank.about['limit']}, rank {rank.rank}: {rank.images_per_second:.1f} images/s", flush=True)
 

@@ -3,7 +3,7 @@
     python benchmarks/versions.py [--other PYTHON] [--strategies mirrored horovod] [--workers 1 2] [--rounds 8] [--json]
 
 For each strategy and number of workers up to three trainings take turns, an epoch of each in a round, after one of
-warm-up (labs.jobs.Turns; the order changes from round to round, and rounds wait for other programs to leave the cores):
+warm-up (labs.jobs.Turns; the order changes from round to round):
 
     kit    Keras' fit as `labs study` runs it, with the recorder, and for Horovod with broadcast and averaged metrics
     bare   a tf.function with a GradientTape and plain SGD: strategy.run, or Horovod's DistributedGradientTape

@@ -6,10 +6,9 @@ only those before it: labs, lessons, teaching. Inside of labs nothing imports wh
 
     cli                          the command `labs`
     report                       the report on all tasks, and what is handed in
-    course                       starting over, a newer release, a question to the instructor
-    checks                       answers judged, predictions and progress kept
+    course                       starting over, a newer release
+    checks                       answers judged (by lessons/NAME/questions.py, tasks.toml), progress kept
     measure                      studies, the largest batch, the all-reduce, the parts of a step
-    costs                        the cost model: fit and predict
     show                         figures, tables, widgets
     jobs, slurm                  a program run anywhere, and where its ranks stand; batch scripts, sites and their rules
     sandbox                      untrusted code, run where it reaches nothing
@@ -19,8 +18,8 @@ only those before it: labs, lessons, teaching. Inside of labs nothing imports wh
 
 Modules that rooms share: blanks (what is still to be filled in), command_line (commands and their options), compat
 (versions of TensorFlow and Keras), devices (what computes here), errors, files (written atomically), presets, printed
-(numbers and plurals in texts), quiet, ranks, schema (JSON files checked), stacks (a process writes its stack when
-labs.jobs.standing asks).
+(numbers and plurals in texts), quiet, ranks (what must be equal on all of them, and shards that must be disjoint),
+schema (JSON files checked), stacks (a process writes its stack, for `labs why`).
 
 The training scripts that students write, also the one that saves and resumes, are no part of the package: whole in
 solutions/scripts/, with blanks in notebooks/scripts/.

@@ -39,9 +39,8 @@ def parse(text: str, flags: int = ast.PyCF_ONLY_AST) -> Any:
 def blanks(path_or_source: Path | str) -> list[tuple[int, str]]:
     """(line number, line) of every unfilled blank in a student's Python file (a path or its text).
 
-    A blank is a name assigned to a bare `...`, or a bare `...` as a statement; comments do not count. Stubs
-    are left alone: protocols, abstract and overloaded functions, an empty class. Raises BuildError, in one
-    line for the student, when Python cannot read the file.
+    A blank is a name assigned to a bare `...`, or a bare `...` as a statement; comments and an empty class do not
+    count. Raises BuildError, in one line for the student, when Python cannot read the file.
     """
     name, text = "your code", path_or_source
     if isinstance(path_or_source, Path) or (path_or_source.endswith(".py") and "\n" not in path_or_source):
@@ -58,9 +57,6 @@ def blanks(path_or_source: Path | str) -> list[tuple[int, str]]:
 
 
 def _blank_lines(node: ast.AST):
-    marks = " ".join(map(ast.unparse, [*getattr(node, "decorator_list", []), *getattr(node, "bases", [])]))
-    if re.search(r"\b(Protocol|overload|abstractmethod)\b", marks):
-        return
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Expr) and _is_blank(child.value) and not isinstance(node, ast.ClassDef):
             yield child.lineno

@@ -1,47 +1,53 @@
 """The `labs` command: a thin layer over the rooms.
 
-Every command is a function; its docstring is its help, and cli.toml has its options. What it needs is imported when it
-runs, so that `labs --help` is quick.
+Every command is a function behind its options; its docstring is its help. What it needs is imported when it runs, so
+that `labs --help` is quick.
 """
 
-import contextlib
 import dataclasses
 import sys
 from pathlib import Path
 
 from labs import files
-from labs.command_line import CommandLine, say
+from labs.command_line import CommandLine, option, whole_from
 from labs.printed import as_json, printable
 
 LABS = CommandLine(
-    "labs",
-    "Tools of the course on training on many devices.",
-    files.beside(__file__),
-    {"slurm": "Batch scripts of a site: check, sites."},
+    "labs", "Tools of the course on training on many devices.", {"slurm": "Batch scripts of a site: check, sites."}
 )
 command, main = LABS.command, LABS.main
+STRATEGIES = ("single", "mirrored", "horovod", "jax")
+JSON = option("--json", action="store_true", help="print JSON instead of text")
 
 
-@command("doctor")
+@command("doctor", JSON)
 def _doctor(args):
     """What is here, what mode follows, what to fix."""
     from labs import doctor
 
-    rows = doctor.look()
-    if not doctor.broken():
-        from labs import course
-        from labs.slurm import sites
-
-        if args.bundle is not None:
-            path = course.write_question(args.bundle or None)
-            print(f"Wrote {path}. Names of people and machines and paths are replaced; read it before you send it.")
-            return 0
-        rows += doctor.settings(sites.names())
+    rows = doctor.look() + doctor.settings()
     print(as_json(rows) if args.json else doctor.text(rows))
     return 1 if any(row["fix"] for row in rows) else 0
 
 
-@command("study")
+@command(
+    "study",
+    option("--models", nargs="+", metavar="MODEL", help="default: the preset's"),
+    option("--workers", nargs="+", type=whole_from(1), metavar="N", help="default: the preset's"),
+    option("--strategy", default="mirrored", choices=STRATEGIES, help="default: mirrored"),
+    option("--launcher", help="of Horovod's ranks, with its options: horovodrun, mpiexec, or in a batch script srun"),
+    option("--preset", help="test, laptop or course (default: $LABS_PRESET, else by what is here)"),
+    option("--repeats", type=whole_from(1), help="trainings per configuration"),
+    option("--epochs", type=whole_from(1), help="epochs per training; the first is warm-up"),
+    option("--local_batch", type=whole_from(1), help="images per step and worker"),
+    option("--dataset", help="digits, cifar10 or synthetic"),
+    option("--images", type=whole_from(1), help="train on this many images only"),
+    option("--image_size", type=whole_from(1), help="pixels per side"),
+    option("--seed", type=whole_from(0), default=0, help="of weights and shuffling (default: 0)"),
+    option("--out", default="runs", help="folder of records, logs and plots (default: runs)"),
+    option("--fresh", action="store_true", help="measure again what is on record"),
+    JSON,
+)
 def _study(args):
     """Measure models on several numbers of workers: records, table, plots."""
     from labs import presets, results
@@ -49,95 +55,101 @@ def _study(args):
     from labs.results import tables
 
     sizes = _of(args, "repeats epochs local_batch dataset images image_size")
-    given = {name: value for name, value in sizes.items() if value is not None}
-    plan = dataclasses.replace(presets.choose(args.preset), **given)
-    asked = _of(args, "models workers strategy launcher out fresh seed twice")
+    changed = {name: value for name, value in sizes.items() if value is not None}
+    plan = dataclasses.replace(presets.choose(args.preset), **changed)
+    asked = _of(args, "models workers strategy launcher out fresh seed")
     paths = study.run(plan, **asked, report=lambda text: print(text, file=sys.stderr if args.json else sys.stdout))
-    paths, again = (paths[:-2], paths[-2:]) if args.twice else (paths, [])
-    found = again and study.itself(again)
     runs = results.load(paths)
     pictures = [str(path) for path in study.draw(runs, args.out)]
-    told = study.verdicts(runs, found and found[1] or 0.0)
-    said = "".join(f"\nIs the difference on {each['workers']} workers real? {each['verdict']}" for each in told)
-    table = "\n".join([results.table(runs) + said, *(study.believed(runs, found) if found else [])])
+    verdicts = study.verdicts(runs)
+    lines = [results.table(runs)]
+    lines += [f"Is the difference on {workers} workers real? {verdict}" for workers, verdict in verdicts]
+    table = "\n".join(lines)
     files.write(Path(args.out, "table.txt"), table + "\n")
     if args.json:
-        verdicts = [each | {"verdict": vars(each["verdict"])} for each in told]
-        told = {"runs": [tables.row(run) for run in runs], "records": [*map(str, paths + again)]}
-        told |= {"plots": pictures, "verdicts": verdicts}
-        told |= {"itself": {"ratio": found[0].value, "interval": found[0].interval, "floor": found[1]}} if found else {}
-        print(as_json(told, indent=None))
+        content = {"runs": [tables.row(run) for run in runs], "records": [*map(str, paths)], "plots": pictures}
+        content["verdicts"] = [{"workers": workers, "verdict": vars(verdict)} for workers, verdict in verdicts]
+        print(as_json(content, indent=None))
     else:
         print(table)
         print("Plots:", *pictures)
 
 
-@command("compare")
-def _compare(args):
-    """Two commands, or one in two commits of git, in turns: the ratio of their seconds, and whether it is real."""
-    from labs.measure import compare
-
-    print(*compare.run(args.first, args.second, args.command, args.rounds, report=say), sep="\n")
-
-
-@command("results")
+@command(
+    "results",
+    option("files", nargs="+", metavar="FILE", help=".out, .err, .json, or a folder of them"),
+    option("--images", type=whole_from(1), help="images per epoch, where the log does not say"),
+    option("--model", help="where the log does not say"),
+    option("--workers", type=whole_from(1), help="where the log does not say"),
+    option("--global_batch", type=whole_from(1), help="images per step of all workers, where the log does not say"),
+    JSON,
+)
 def _results(args):
     """Logs and records to epoch time, throughput, speedup, efficiency."""
     from labs import results
     from labs.results import tables
 
-    runs = results.load(args.files, **_of(args, "images model workers global_batch same_machine"))
+    runs = results.load(args.files, **_of(args, "images model workers global_batch"))
     print(as_json({"runs": [tables.row(run) for run in runs]}) if args.json else results.table(runs))
     return 0 if any(run.epochs for run in runs) else 1
 
 
-@command("why")
+@command(
+    "why",
+    option("job", metavar="NAME", help="of the job, or its number in SLURM's queue"),
+    option("--runs", metavar="DIR", help="folder of its files (default: $LABS_RUNS, else runs)"),
+    JSON,
+)
 def _why(args):
     """Why a job stands still: where each rank is, who waits for whom; the job goes on."""
     from labs import jobs
-    from labs.jobs import standing, standstill
+    from labs.jobs import why
 
-    runs = Path(args.runs) if args.runs else jobs.folder()
-    stems = [stem for stem in (runs / args.job, runs / f"{args.job}_local") if standing.files(stem)]
-    for path in (Path(args.job), runs / args.job):
-        if not stems and path.is_file():
-            raise standing.StandingError(
-                f"{path} is a file, and `labs why` looks at a running job: give its name, or its number in SLURM's "
-                f"queue. `labs results {path}` reads what a job has printed."
-            )
-    with contextlib.suppress(jobs.JobError):
-        stems = stems or [jobs.find(args.job, runs).stem]  # a job of SLURM's
-    ranks = standing.ranks(stems[0] if stems else runs / args.job)
-    print(as_json(ranks) if args.json else standstill.screen(args.job, ranks))
-    return 1 if standstill.stuck(ranks) else 0
+    ranks = why.ranks(why.stem(args.job, Path(args.runs) if args.runs else jobs.folder()))
+    print(as_json(ranks) if args.json else why.screen(args.job, ranks))
+    return 1 if why.stuck(ranks) else 0
 
 
-@command("maxbatch")
+@command(
+    "maxbatch",
+    option("--model", default="ResNet50V2", help="default: ResNet50V2"),
+    option("--image_size", type=whole_from(1), default=32, help="pixels per side (default: 32)"),
+    option("--memory", help="for a step, such as 1GiB (default: 1GiB, or the GPU's)"),
+    option("--bisect", type=whole_from(0), default=0, help="halve the last gap this many times"),
+    option("--out", help="folder of the evidence (default: runs)"),
+    JSON,
+)
 def _maxbatch(args):
     """Largest batch size that fits into memory, with evidence."""
     from labs.measure import maxbatch
 
-    result = maxbatch.search(args.model, **_of(args, "image_size memory bisect start limit"), runs=args.out)
+    result = maxbatch.search(args.model, **_of(args, "image_size memory bisect"), runs=args.out)
     print(as_json(result) if args.json else maxbatch.table(result))
 
 
-@command("allreduce")
+@command(
+    "allreduce",
+    option("--ranks", type=whole_from(1), default=2, help="number of processes on this machine (default: 2)"),
+    option("--launcher", help="horovodrun (over Gloo) or mpiexec (over MPI) (default: horovodrun)"),
+    option("--repeats", type=whole_from(1), default=15, help="samples for each message size (default: 15)"),
+    option("--out", metavar="DIR", help="keep the job's files in this folder (default: they are not kept)"),
+    JSON,
+)
 def _allreduce(args):
     """Latency and bandwidth of this machine's all-reduce, by real ranks."""
     from labs.measure import allreduce
 
-    return allreduce.run(args)
+    asked = _of(args, "ranks repeats launcher")
+    result = allreduce.measure(**asked, runs=args.out, show=not args.json)
+    print(as_json(result) if args.json else allreduce.table(result))
 
 
-@command("predict")
-def _predict(args):
-    """What a training would take on another machine, with intervals."""
-    from labs.costs import command
-
-    return command.run(args)
-
-
-@command("slurm check")
+@command(
+    "slurm check",
+    option("file", metavar="FILE", help="a batch script"),
+    option("--site", metavar="SITE", help="default: its folder's, else $LABS_SITE, else local"),
+    JSON,
+)
 def _slurm_check(args):
     """What sbatch sees in a batch script, and what it does not."""
     from labs.slurm import check, sites
@@ -152,64 +164,47 @@ def _slurm_sites(args):
     """The sites, one line each."""
     from labs.slurm import sites
 
-    found = [sites.load(id) for id in sites.names()]
-    if args.json:
-        print(as_json([dict(site) | {"personal": sorted(site.personal)} for site in found]))
-        return
-    for site in found:
+    for site in map(sites.load, sites.names()):
         mark = "*" if site.id == sites.default() else " "
         size = f"{site.gpus} GPUs and {site.cpus} CPUs a node, by {site.launcher}"
         print(f"{mark} {site.id:<16} {site.name}: {size}; {site.about}")
     print("* is the one in use; another: export LABS_SITE=<site>")
 
 
-@command("reset")
+@command(
+    "reset", option("names", nargs="+", metavar="NAME", help="such as 05, scripts/ResNet50.py, slurm/local/ResNet50.sh")
+)
 def _reset(args):
     """A fresh notebook or script; the old one is kept in old/."""
     from labs import course
 
-    root = course.find_course()
-    fresh = course.fresh_files(root) if course.is_release(root) else course.committed_files(root)
-    print(*course.reset_files(root, args.names, fresh, args.progress), sep="\n")
+    print(*course.reset_files(course.find_course(), args.names), sep="\n")
 
 
-@command("update")
+@command("update", option("release", metavar="RELEASE", help="the zip that the instructor gave out, or its folder"))
 def _update(args):
     """A newer release of the course; your answers, scripts and runs stay."""
     from labs import course
 
-    print(*course.update_course(course.find_course(), args.release, args.older, args.dry_run), sep="\n")
+    print(*course.update_course(course.find_course(), args.release), sep="\n")
 
 
-@command("report")
+@command(
+    "report",
+    option("folder", nargs="?", default=".", help="of the course or its notebooks (default: here)"),
+    option("--name", help="your name or number, for the first page (default: none)"),
+    option("--out", default="report", help="folder of the three files (default: report)"),
+)
 def _report(args):
     """The report on all tasks: report.pdf, report.json, and submission.zip to hand in."""
     from labs import report
 
-    made = report.make(args.out, start=args.folder, **_of(args, "runs name machine appendix"))
-    if args.json:
-        print(as_json(made.report.model_dump(mode="json")))
-        return
+    made = report.make(args.out, start=args.folder, name=args.name)
     print(f"Wrote {made.pdf}, {made.json} and {made.zip}. Hand in {made.zip.name}; look at the report first.")
-    found = [f"{each.task}, {each.kind}: {each.text}" for each in made.report.findings]
-    for head, lines in (("Missing:", made.report.missing), ("What the evidence does not carry:", found)):
+    findings = [f"{each['task']}, {each['kind']}: {each['text']}" for each in made.report["findings"]]
+    for head, lines in (("Missing:", made.report["missing"]), ("What the evidence does not carry:", findings)):
         if lines:
             print(head, *map(printable, lines), sep="\n- ")
-
-
-@command("dispute")
-def _dispute(args):
-    """Disputes the points of a question. Your reason goes with the next report, and a person answers it."""
-    from labs.checks import dispute
-    from labs.report import course
-
-    runs = course.look(".", args.runs).runs
-    if args.task is None:
-        every = dispute.kept(runs)
-    else:
-        every = dispute.keep(runs, args.task, None if args.withdraw else args.reason or "")
-        print("Kept. Now make the report (`labs report`) and hand in submission.zip: the dispute is in it.")
-    print(*(printable(f"{id}: {each.reason}") for id, each in every.items()), sep="\n")
 
 
 def _of(args, names):

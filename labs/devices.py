@@ -1,4 +1,4 @@
-"""What this machine has: devices, cores, memory, SLURM, Horovod, data; and the workers that follow."""
+"""What this machine has: GPUs, cores, memory, Horovod; and the workers that follow."""
 
 import importlib.util
 import os
@@ -13,13 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from labs.errors import UseError
+from labs.errors import UseError, whole
 from labs.printed import several
-
-
-class DeviceError(UseError):
-    """The devices asked for cannot be had; the text says why and what to do."""
-
 
 _unpinned = None  # the cores that were allowed before `workers` pinned this process to some of them
 
@@ -130,13 +125,10 @@ def gpus() -> list[str]:
     return [f"GPU:{i}" for i in range(len(tf.config.list_physical_devices("GPU")))]
 
 
-_NEEDS = {
-    "jax": (lambda: importlib.util.find_spec("jax"), "JAX, which is not installed (`make jax` installs it)"),
-    "horovod": (
-        lambda: importlib.util.find_spec("horovod"),
-        "Horovod, which is not installed (`labs doctor` says how to get it)",
-    ),
-    "two devices": (lambda: len(gpus()) != 1, "two devices, and there is one GPU"),
+_WITHOUT = {
+    "jax": "JAX, which is not installed (`make jax` installs it)",
+    "horovod": "Horovod, which is not installed (`labs doctor` says how to get it)",
+    "two devices": "two devices, and there is one GPU",
 }
 
 
@@ -145,7 +137,8 @@ def has(*needs: str) -> bool:
 
     needs: "horovod"; "jax"; "two devices" (GPUs, or cores, which are shared where there is one only)
     """
-    missing = [text for there, text in map(_NEEDS.__getitem__, needs) if not there()]
+    there = {need: len(gpus()) != 1 if need == "two devices" else importlib.util.find_spec(need) for need in needs}
+    missing = [_WITHOUT[need] for need in needs if not there[need]]
     if missing:
         print(f"This cell needs {' and '.join(missing)}.")
     return not missing
@@ -175,15 +168,14 @@ def workers(count: int, pin: bool = True, kind: str | None = None) -> list[str]:
     kind: "cpu" takes logical CPU devices also where there are GPUs, for looking at how things work.
 
     Returns the names, such as ["GPU:0", "GPU:1"] or ["CPU:0", "CPU:1"].
-    Raises DeviceError: count below 1; more workers than GPUs; TensorFlow already set up with fewer.
+    Raises UseError: count below 1; more workers than GPUs; TensorFlow already set up with fewer.
     """
     global _unpinned
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise DeviceError(f"{count!r} workers: a training needs a whole number of workers, at least 1.")
+    count = whole("the number of workers", count)
     found = gpus() if kind != "cpu" else []
     if found:
         if count > len(found):
-            raise DeviceError(
+            raise UseError(
                 f"{count} workers asked for, but this machine shows {several(len(found), 'GPU')}: each needs one. "
                 "Ask for more GPUs (in SLURM: --gres=gpu:N) or for fewer workers."
             )
@@ -210,7 +202,7 @@ def workers(count: int, pin: bool = True, kind: str | None = None) -> list[str]:
     except RuntimeError:  # TensorFlow has computed something: its devices are fixed now
         have = len(tf.config.list_logical_devices("CPU"))
         if have < count:
-            raise DeviceError(
+            raise UseError(
                 f"{count} workers asked for, but TensorFlow already runs with {have} in this process and cannot "
                 "add more. Restart the kernel and set up the largest number first."
             ) from None
@@ -221,13 +213,13 @@ def of_jax(count: int) -> list[str]:
     """Set up `count` workers in this process as devices of JAX, and return their names in Keras, such as ["cpu:0"].
 
     A worker is a GPU where JAX has GPUs. Elsewhere it is one core, as of `workers`: JAX's CPU is divided into `count`
-    virtual devices. To be called before JAX computes anything. Raises DeviceError: Keras computes with another backend;
+    virtual devices. To be called before JAX computes anything. Raises UseError: Keras computes with another backend;
     JAX is missing, or already set up; more workers than GPUs.
     """
     import keras
 
     if keras.backend.backend() != "jax":
-        raise DeviceError(
+        raise UseError(
             f"Keras computes with {keras.backend.backend()} in this process, and chose so when it was imported. Start "
             "the program with KERAS_BACKEND=jax in its environment."
         )
@@ -236,7 +228,7 @@ def of_jax(count: int) -> list[str]:
     try:
         jax.config.update("jax_num_cpu_devices", count)
     except RuntimeError:
-        raise DeviceError("JAX has already computed, so its devices are fixed. Set them up first.") from None
+        raise UseError("JAX has already computed, so its devices are fixed. Set them up first.") from None
     if not gpus():
         jax.config.update("jax_platforms", "cpu")
     # With TensorFlow installed, it reads the images: with the threads of as many cores, and on no GPU.
@@ -249,14 +241,14 @@ def pin(local_rank: int, local_size: int = 1) -> str:
     local_rank: number of this process among the `local_size` on this machine, from 0.
     "GPU 1" for `local_rank` 1 where there are GPUs; else one core, such as "core 1", on which TensorFlow then
     computes with one thread. Where there are fewer cores than processes, they share them. To be called before
-    TensorFlow computes anything. Raises DeviceError: more processes than GPUs; TensorFlow already in use.
+    TensorFlow computes anything. Raises UseError: more processes than GPUs; TensorFlow already in use.
     """
     global _unpinned
     import tensorflow as tf
 
     found = tf.config.list_physical_devices("GPU")
     if found and local_size > len(found):
-        raise DeviceError(
+        raise UseError(
             f"{local_size} ranks on a machine that shows {several(len(found), 'GPU')}: a rank is one GPU here, and two "
             f"on one would share its memory. Start at most {len(found)} ranks per machine."
         )
@@ -267,7 +259,7 @@ def pin(local_rank: int, local_size: int = 1) -> str:
         tf.config.threading.set_intra_op_parallelism_threads(1)
         tf.config.threading.set_inter_op_parallelism_threads(1)
     except RuntimeError:
-        raise DeviceError("TensorFlow has already computed, so its devices are fixed. Pin first.") from None
+        raise UseError("TensorFlow has already computed, so its devices are fixed. Pin first.") from None
     _unpinned = _allowed()
     if len(_unpinned) > 1:  # a launcher that binds has done it already
         os.sched_setaffinity(0, {sorted(_unpinned)[local_rank % cores()]})

@@ -7,26 +7,35 @@ import importlib.util
 import os
 import shutil
 import sysconfig
-from collections.abc import Iterable
 from pathlib import Path
 
 PACKAGES = ("numpy", "scipy", "sklearn", "matplotlib", "pydantic", os.environ["KERAS_BACKEND"], "keras")
 _ALONE = "unset PYTHONPATH; export PYTHONNOUSERSITE=1"  # the environment's own packages, and no others
 
 
+def _row(what: str, found: str, means: str, fix: str | None = None) -> dict[str, str | None]:
+    return {"what": what, "found": found, "means": means, "fix": fix}
+
+
 def look() -> list[dict[str, str | None]]:
-    """Look at this machine: a list of rows {what, found, means, fix}; `fix` is None where all is well.
-
-    Where packages come from is looked at before any of them is imported.
-    """
-    rows, damaged = outside(), broken()
-    if damaged:
-        return [*rows, damaged]
+    """Look at this machine: a list of rows {what, found, means, fix}; `fix` is None where all is well."""
+    rows = []
+    for name in PACKAGES:
+        if found := _elsewhere(name):
+            means = "taken in place of the package that the course was tested with"
+            rows.append(_row(name, f"from {found}", means, f"type `{_ALONE}` and start again"))
+        try:
+            importlib.import_module(name)
+        except Exception as problem:  # what a broken package raises is its own
+            reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+            fix = f"type `{_ALONE}`, then run `make lab` again"
+            return [*rows, _row(name, f"cannot be imported ({reason})", "no training can run", fix)]
     from labs import devices
-    from labs.data import DataError, cifar10
+    from labs.data import cifar10
+    from labs.errors import UseError
 
-    def row(what, found, means, fix=None):
-        rows.append({"what": what, "found": found, "means": means, "fix": fix})
+    def row(*parts):
+        rows.append(_row(*parts))
 
     count, free, have = devices.cores(), devices.memory(), devices.versions()
     found = devices.gpus()
@@ -45,15 +54,16 @@ def look() -> list[dict[str, str | None]]:
             None: "mixed_bfloat16 saves memory, and is likely slower than float32",
         }
         row("bfloat16", products or "no operations for it", f"{means[products]}: measured in notebook 25")
-    means, fix = "enough for every notebook", None
-    if free <= 4 * 2**30:
-        means, fix = "notebook 04 or 05 may run out of memory", "close other programs: 4 GiB free are enough"
-    row("memory", f"{free / 2**30:.1f} GiB free", means, fix)
-    means, fix = "notebooks on Horovod run", None
-    if not importlib.util.find_spec("horovod"):
-        means = "notebooks on MirroredStrategy run, those on Horovod do not"
+    memory = f"{free / 2**30:.1f} GiB free"
+    if free > 4 * 2**30:
+        row("memory", memory, "enough for every notebook")
+    else:
+        row("memory", memory, "notebook 04 or 05 may run out of memory", "close other programs: 4 GiB free are enough")
+    if importlib.util.find_spec("horovod"):
+        row("Horovod", have["horovod"], "notebooks on Horovod run")
+    else:
         fix = "install a C++ compiler (Debian, Ubuntu: build-essential), then `make horovod`"
-    row("Horovod", "not installed" if fix else have["horovod"], means, fix)
+        row("Horovod", "not installed", "notebooks on MirroredStrategy run, those on Horovod do not", fix)
     jax = devices.versions("jax")["jax"]
     means = "notebook 27 runs" if jax else "the parts of notebook 27 on JAX do not run; `make jax` installs it"
     row("JAX", jax or "not installed", means)
@@ -63,58 +73,26 @@ def look() -> list[dict[str, str | None]]:
     try:
         cifar10.find()
         row("CIFAR-10", "found", "--dataset cifar10 works")
-    except DataError:
+    except UseError:
         fix = "put cifar-10-batches-py into $LABS_DATA for the course's own figures" if found else None
         row("CIFAR-10", "not found", "the bundled digits are used (real, small)", fix)
     return rows
 
 
-def outside() -> list[dict[str, str | None]]:
-    """Rows, as of `look`, of packages that come from another folder in place of the environment's own."""
-    own, found = Path(sysconfig.get_path("purelib")).resolve(), {}
-    for name in PACKAGES:
-        spec = importlib.util.find_spec(name)
-        place = Path(spec.origin).resolve().parents[1] if spec and spec.origin else own
-        if place != own and (own / name).is_dir():
-            found.setdefault(str(place), []).append(name)
-    means = "taken in place of the packages that the course was tested with"
-    fix = f"type `{_ALONE}` and start again"
-    return [
-        {"what": "packages", "found": f"{', '.join(names)} from {folder}", "means": means, "fix": fix}
-        for folder, names in found.items()
-    ]
+def _elsewhere(name):
+    """The folder that a package comes from in place of the environment's own, or None."""
+    own, spec = Path(sysconfig.get_path("purelib")).resolve(), importlib.util.find_spec(name)
+    place = Path(spec.origin).resolve().parents[1] if spec and spec.origin else own
+    return place if place != own and (own / name).is_dir() else None
 
 
-def broken() -> dict[str, str | None] | None:
-    """The row, as of `look`, of the first package that cannot be imported, or None."""
-    for name in PACKAGES:
-        try:
-            importlib.import_module(name)
-        except Exception as problem:  # what a broken package raises is its own
-            reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
-            fix = f"type `{_ALONE}`, then run `make lab` again"
-            found = f"cannot be imported ({reason})"
-            return {"what": name, "found": found, "means": "no training can run", "fix": fix}
-    return None
-
-
-def settings(sites: Iterable[str]) -> list[dict[str, str | None]]:
-    """Rows, as of `look`, of the environment variables of the kit that are set and name nothing.
-
-    sites: the names of those that there are.
-    """
-    from labs import presets
-
-    found = []
-    for name, words in (("LABS_SITE", sites), ("LABS_PRESET", list(presets.PRESETS))):
-        if (value := os.environ.get(name, "")) not in ("", *words):
-            fix = f"export {name}=... with one of {', '.join(words)}, or unset {name}"
-            found.append((name, value, "commands that need it will refuse it", fix))
+def settings() -> list[dict[str, str | None]]:
+    """The row, as of `look`, of a $LABS_RUNS that is no folder; commands refuse the kit's other variables by name."""
     runs = os.environ.get("LABS_RUNS")
-    if runs and not os.path.isdir(runs):
-        means = "no such folder: your runs and your progress are not there"
-        found.append(("LABS_RUNS", runs, means, "make the folder, correct its name, or unset LABS_RUNS"))
-    return [{"what": name, "found": repr(value), "means": means, "fix": fix} for name, value, means, fix in found]
+    if not runs or os.path.isdir(runs):
+        return []
+    means = "no such folder: your runs and your progress are not there"
+    return [_row("LABS_RUNS", repr(runs), means, "make the folder, correct its name, or unset LABS_RUNS")]
 
 
 def text(rows: list[dict]) -> str:

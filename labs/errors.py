@@ -1,11 +1,14 @@
 """What is the user's to mend. The command line turns these, and only these, into one line and an exit code."""
 
+import math
+import numbers
+from typing import Any
+
 
 class LabsError(Exception):
     """Something that the reader of the message can mend: what happened, why it matters, what to do.
 
-    Rooms derive their own errors from it. `code` is the exit code of the command line: 2 for wrong use, 1 for a problem
-    that was found or met on the way.
+    `code` is the exit code of the command line: 2 for wrong use, 1 for a problem that was found or met on the way.
     """
 
     code = 1
@@ -19,3 +22,24 @@ class UseError(LabsError):
 
 class HorovodError(LabsError):
     """Horovod would fail, hang or train something else than is meant; the message says why and what to do."""
+
+
+def whole(name: str, value: Any, least: int = 1, most: float = math.inf) -> int:
+    """`value` as an int. Raises UseError unless it is a whole number from `least` to `most`; True, 64.0 and "64" are
+    mistakes more often than numbers. name: of what it counts."""
+    good = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not good or not least <= int(value) <= most:
+        span = f"at least {least}" if math.isinf(most) else f"from {least} to {most}"
+        raise UseError(f"{name} is {value!r}: it must be a whole number, {span}.")
+    return int(value)
+
+
+def number(name: str, value: Any, least: float = 0.0, above: bool = False, most: float = math.inf) -> float:
+    """`value` as a float. Raises UseError unless it is finite, not below `least` (with `above`: above it), and not over
+    `most`."""
+    good = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not good or not least <= float(value) <= most or (above and value == least):
+        span = f"above {least:g}" if above else f"at least {least:g}"
+        limit = "" if math.isinf(most) else f" and at most {most:g}"
+        raise UseError(f"{name} is {value!r}: it must be a number {span}{limit}.")
+    return float(value)

@@ -59,9 +59,9 @@ def read(path: str | Path) -> bytes:
         return file.read()
 
 
-def beside(module: str, name: str | None = None) -> dict[str, Any]:
-    """The tables of the TOML file beside a module, given by its __file__: the file of the same name, or `name`."""
-    return tomllib.loads(Path(module).with_name(name or f"{Path(module).stem}.toml").read_text(encoding="utf-8"))
+def beside(module: str) -> dict[str, Any]:
+    """The tables of the TOML file of the same name beside a module, given by its __file__."""
+    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 @contextlib.contextmanager
@@ -117,16 +117,10 @@ def no_name(name: object) -> str | None:
     """Why a run cannot be called `name`, as the end of a sentence; None if it can."""
     if not isinstance(name, str):
         return f"is {printed.an(type(name).__name__)}, not a text"
-    if not name or name.isspace():
-        return "is empty"
-    if "/" in name or name in (".", ".."):
-        return "is a path: the folder is another setting"
-    if not name.isprintable():  # control characters, NUL, what no encoding can write
-        return "holds characters that cannot be printed"
-    if len(name.encode()) > 200:
-        return "is longer than a file's name may be"
-    if name in ("progress", "disputes"):
-        return f"is that of your {name} ({name}.json)"
+    if not name.strip() or "/" in name or name in (".", "..") or not name.isprintable() or len(name.encode()) > 200:
+        return "is no name for a file: a few letters and digits, and no folder"
+    if name == "progress":
+        return "is that of your progress (progress.json)"
     return None
 
 
@@ -144,7 +138,8 @@ def move_aside(folder: Path, name: str, batch: bool = False) -> str | None:
     if not any(path.stat().st_size for path in _files_of(folder, name, batch)):
         return None
     aside = free(folder, name)
-    rename_run(folder, name, aside, batch)
+    for path in _files_of(folder, name, batch):
+        path.rename(folder / (aside + path.name.removeprefix(name)))
     return aside
 
 
@@ -152,13 +147,6 @@ def free(folder: Path, name: str) -> str:
     """The next of the names `name`.1, `name`.2, ... that no run in a folder has. Raises OSError."""
     numbers = [re.match(re.escape(name) + r"\.([1-9]\d{0,8})[._]", path.name) for path in folder.iterdir()]
     return f"{name}.{max((int(match[1]) for match in numbers if match), default=0) + 1}"
-
-
-def rename_run(folder: Path, name: str, new: str, batch: bool = False) -> None:
-    """Give the files of the run `name` the name `new`, in the same folder; batch: it is a batch script's. Raises
-    OSError."""
-    for path in _files_of(folder, name, batch):
-        path.rename(folder / (new + path.name.removeprefix(name)))
 
 
 def _files_of(folder, name, batch):

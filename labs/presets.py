@@ -7,10 +7,6 @@ from labs import devices
 from labs.errors import UseError
 
 
-class PresetError(UseError):
-    """No preset has this name."""
-
-
 @dataclasses.dataclass(frozen=True)
 class Preset:
     """Sizes of a study. local_batch: images per step and worker, so more workers see larger global batches
@@ -47,9 +43,9 @@ PRESETS = {preset.name: preset for preset in _PRESETS}
 def choose(name: str | None = None) -> Preset:
     """The Preset of this name; without one $LABS_PRESET, else `course` where there are GPUs and `laptop` elsewhere.
 
-    Raises PresetError for an unknown name.
+    Raises UseError for an unknown name.
     """
     name = name or os.environ.get("LABS_PRESET") or ("course" if devices.gpus() else "laptop")
     if name not in PRESETS:
-        raise PresetError(f"Unknown preset {name!r}: choose one of {', '.join(PRESETS)}.")
+        raise UseError(f"Unknown preset {name!r}: choose one of {', '.join(PRESETS)}.")
     return PRESETS[name]

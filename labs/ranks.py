@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labs import files
 from labs.errors import LabsError
 from labs.printed import few
 
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
 
 class RankError(LabsError):
     """Ranks differ where they must not; the message names the ranks and what differs."""
-
-
-_SAYS = files.beside(__file__)
 
 
 def gather(value: Any, what: str) -> list:
@@ -41,39 +37,48 @@ def gather(value: Any, what: str) -> list:
     try:
         by_rank = hvd.allgather_object((what, value))
     except tf.errors.OpError as problem:
-        said = problem.message.split("}} ")[-1].split("\n")[0]
-        raise HorovodInternalError(_SAYS["alone"].format(rank=hvd.rank(), said=said)) from None
-    for rank, (other, _) in enumerate(by_rank):
-        if other != by_rank[0][0]:
-            raise RankError(_SAYS["other_place"].format(first=by_rank[0][0], rank=rank, other=other))
+        reason = problem.message.split("}} ")[-1].split("\n")[0]
+        raise HorovodInternalError(
+            f"Rank {hvd.rank()} waited for another rank that has ended; its output tells the cause. Horovod: {reason}"
+        ) from None
+    if difference := first_difference([what for what, _ in by_rank]):
+        raise RankError(
+            f"Rank 0 compares {by_rank[0][0]} and rank {difference[0]} {difference[1]}: they are at different places "
+            "in the program and would wait for each other for ever. Let all ranks do the same, in the same order."
+        )
     return [value for _, value in by_rank]
 
 
-def fingerprints(variables: "Iterable[keras.Variable]") -> list[int]:
-    """A whole number for each variable, equal for equal bits: a look that is cheaper than `compare_weights`."""
-    sums = []
-    for variable in variables:
-        raw = np.ascontiguousarray(variable.numpy()).reshape(-1).view(np.uint8)
-        even = len(raw) // 8 * 8
-        sums.append(int(raw[:even].view(np.uint64).sum()) + int.from_bytes(raw[even:].tobytes()))
-    return sums
-
-
-def differ(values: Sequence) -> tuple[int, Any] | None:
+def first_difference(values: Sequence) -> tuple[int, Any] | None:
     """(rank, its value) of the first rank that differs from rank 0, or None."""
     return next(((rank, value) for rank, value in enumerate(values) if value != values[0]), None)
 
 
-def equal(variables: "Iterable[keras.Variable]", by_rank: Sequence[list[int]], when: str) -> None:
+def fingerprints(variables: "Iterable[keras.Variable]") -> list[int]:
+    """For each variable the sum of its values' bits, read as whole numbers: a look that is cheaper than
+    `compare_weights`."""
+    values = [np.ascontiguousarray(variable.numpy()).reshape(-1) for variable in variables]
+    return [int(each.view(f"u{each.itemsize}").sum(dtype=np.uint64)) for each in values]
+
+
+def require_equal(variables: "Iterable[keras.Variable]", when: str) -> None:
     """Raise RankError, on every rank, unless all ranks have equal variables.
 
-    variables: of this rank, to name the first that differs; by_rank: the `fingerprints` of them on each rank; when: as
-    the message says it, such as "after epoch 2".
+    when: as the message says it, such as "after epoch 2".
     """
-    if pair := differ(by_rank):
-        both = zip(variables, pair[1], by_rank[0], strict=False)
-        first = next((variable.path for variable, here, there in both if here != there), "their number")
-        raise RankError(_SAYS["apart"].format(rank=pair[0], when=when, first=first))
+    variables = list(variables)
+    by_rank = gather(fingerprints(variables), f"its weights {when}")
+    if difference := first_difference(by_rank):
+        pairs = zip(variables, by_rank[0], difference[1], strict=False)
+        raise _apart(difference[0], when, next((v.path for v, a, b in pairs if a != b), "their number"))
+
+
+def _apart(rank, when, variable):
+    return RankError(
+        f"Rank {rank} and rank 0 have different networks {when} (first difference: {variable}): each rank trains its "
+        "own. Broadcast at the start, wrap the optimizer with hvd.DistributedOptimizer, and let callbacks that follow "
+        "a metric stand after MetricAverageCallback."
+    )
 
 
 def own_seed(seed: int) -> int:
@@ -87,7 +92,7 @@ def own_seed(seed: int) -> int:
 
 
 def place() -> tuple[int, int, bool]:
-    """(this rank, number of nodes, oversubscribed): the last one if any ranks share cores, without GPUs.
+    """(this rank, number of nodes, oversubscribed): the last one if any ranks, each pinned to a core, share cores.
 
     Nodes may be simulated on one machine (its boot id tells): ranks on different ones can share cores there.
     """
@@ -95,21 +100,13 @@ def place() -> tuple[int, int, bool]:
 
     from labs import devices
 
-    try:
-        machine = Path("/proc/sys/kernel/random/boot_id").read_text()
-    except OSError:
-        machine = None
-    limit = 0 if devices.gpus() else devices.cores()
-    by_node, by_machine = {}, {}
-    mine = (hvd.cross_rank(), machine or hvd.cross_rank(), sorted(os.sched_getaffinity(0)), limit)
-    for node, machine, affinity, limit in gather(mine, "places"):
-        by_node.setdefault(node, []).append(limit)  # of a rank that has not been bound, or a container's
-        by_machine.setdefault(machine, []).append(affinity if limit else None)
-    crowded = any(1 < max(limits) < len(limits) for limits in by_node.values())
-    for bound in by_machine.values():
-        bound = [affinity for affinity in bound if affinity is not None]
-        crowded |= len(bound) > len({core for affinity in bound for core in affinity})
-    return hvd.rank(), len(by_node), crowded
+    machine = Path("/proc/sys/kernel/random/boot_id").read_text()
+    places = gather((hvd.cross_rank(), machine, os.sched_getaffinity(0)), "places")
+    cores_of_ranks = {}
+    for _, machine, cores in places:
+        cores_of_ranks.setdefault(machine, []).append(cores)
+    shared = any(len(each) > len(set.union(*each)) for each in cores_of_ranks.values())
+    return hvd.rank(), len({node for node, _, _ in places}), shared and not devices.gpus()
 
 
 def agree(why: str = "they would not train the same network", /, **values) -> None:
@@ -119,14 +116,12 @@ def agree(why: str = "they would not train the same network", /, **values) -> No
     that the message calls them.
     """
     by_rank = gather(values, "its settings")
-    for name in dict.fromkeys(name for values in by_rank for name in values):
-        value = by_rank[0].get(name)
-        different = [rank for rank, others in enumerate(by_rank) if others.get(name) != value]
-        if different:
-            rank = different[0]
-            more = f" ({len(different)} of {len(by_rank)} ranks differ from rank 0)" if len(different) > 1 else ""
-            both = {"first": value, "rank": rank, "other": by_rank[rank].get(name)}
-            raise RankError(_SAYS["disagree"].format(name=name, **both, more=more, why=why))
+    for name in dict.fromkeys(name for settings in by_rank for name in settings):
+        if difference := first_difference([settings.get(name) for settings in by_rank]):
+            raise RankError(
+                f"Ranks disagree on {name}: rank 0 has {by_rank[0].get(name)}, rank {difference[0]} has "
+                f"{difference[1]}; {why}. Start all ranks with the same options and the same data."
+            )
 
 
 def check_shards(numbers: "tf.data.Dataset", n: int, dropped: int = 0) -> list[np.ndarray]:
@@ -136,8 +131,7 @@ def check_shards(numbers: "tf.data.Dataset", n: int, dropped: int = 0) -> list[n
     dropped: samples that an epoch leaves out, so that all steps are full. See `shard_problem`.
     Returns the numbers of all ranks, as a list of int64 arrays.
     """
-    mine = np.fromiter(numbers.as_numpy_iterator(), np.int64)
-    by_rank = gather(mine, "shards")
+    by_rank = gather(np.fromiter(numbers.as_numpy_iterator(), np.int64), "shards")
     if problem := shard_problem(by_rank, n, dropped):
         raise RankError(problem)
     return by_rank
@@ -146,31 +140,30 @@ def check_shards(numbers: "tf.data.Dataset", n: int, dropped: int = 0) -> list[n
 def shard_problem(by_rank: Sequence, n: int, dropped: int = 0) -> str | None:
     """What is wrong with the shards of n samples, in one sentence, or None if nothing is.
 
-    by_rank: for each rank the sample numbers that it reads in an epoch. Right are shards in which no sample comes
-    twice, which are equally long, and which leave out at most `dropped` samples.
+    by_rank: for each rank the sample numbers, 0 to n - 1, that it reads in an epoch. Right are shards in which no
+    sample comes twice, which are equally long, and which leave out at most `dropped` samples.
     """
-    by_rank = [np.asarray(numbers, np.int64) for numbers in by_rank]
-    for rank, numbers in enumerate(by_rank):
-        outside = numbers[(numbers < 0) | (numbers >= n)]
-        if len(outside):
-            return f"Rank {rank} reads {_some(outside)}, but the {n} samples have the numbers 0 to {n - 1}."
-    lost = np.setdiff1d(np.arange(n), np.concatenate(by_rank))
+    counts = np.array([np.bincount(np.asarray(numbers, np.int64), minlength=n) for numbers in by_rank])  # (ranks, n)
+    lost = np.flatnonzero(counts.sum(0) == 0)
     unread = f" No rank reads {_some(lost)}." if len(lost) > dropped else ""
-    reader = np.full(n, -1)  # rank that reads each sample
-    for rank, numbers in enumerate(by_rank):
-        unique, count = np.unique(numbers, return_counts=True)
+    for rank, count in enumerate(counts):
         if (count > 1).any():
-            return f"Rank {rank} reads twice in one epoch: {_some(unique[count > 1])}. Each sample counts once."
-        shared = unique[reader[unique] >= 0]
-        if len(shared):
-            first = reader[shared[0]]
-            both = shared[reader[shared] == first]
-            return _SAYS["not_sharded"].format(first=first, rank=rank, both=_some(both), unread=unread)
-        reader[unique] = rank
-    lengths = [len(numbers) for numbers in by_rank]
-    if len(set(lengths)) > 1:
-        few, many = int(np.argmin(lengths)), int(np.argmax(lengths))
-        return _SAYS["uneven"].format(rank=many, most=max(lengths), other=few, least=min(lengths))
+            return f"Rank {rank} reads twice in one epoch: {_some(np.flatnonzero(count > 1))}. Each sample counts once."
+    shared = np.flatnonzero(counts.sum(0) > 1)
+    if len(shared):
+        first, second = np.flatnonzero(counts[:, shared[0]])[:2]
+        both = np.flatnonzero(counts[first] & counts[second])
+        return (
+            f"Ranks {first} and {second} both read {_some(both)}: the data are not sharded, or not in one common order."
+            f"{unread} Give each rank numbers.shard(size, rank) of the same order."
+        )
+    lengths = counts.sum(1)
+    most, least = lengths.argmax(), lengths.argmin()
+    if lengths[most] > lengths[least]:
+        return (
+            f"Rank {most} reads {lengths[most]} samples and rank {least} {lengths[least]}: one may take a step more "
+            "than the other and wait for it for ever. Cut the order to whole global batches."
+        )
     return f"{unread[1:]} Is the number of shards the number of ranks ({len(by_rank)})?" if unread else None
 
 
@@ -186,11 +179,11 @@ def compare_weights(model: "keras.Model") -> dict[str, Any]:
     "trainable"}. Moving statistics of batch normalisation are weights, but not trained: each rank has its own, unless
     they are averaged (labs.hvd.callbacks.MetricAverageCallback).
     """
-    mine = [hashlib.sha256(np.ascontiguousarray(weight.numpy())).hexdigest() for weight in model.weights]
-    by_rank = gather(mine, "weights")
+    digests = [hashlib.sha256(weight.numpy().tobytes()).hexdigest() for weight in model.weights]
+    by_rank = gather(digests, "weights")
     different = []
-    for rank, digests in enumerate(by_rank[1:], 1):
-        apart = [w for w, here, first in zip(model.weights, digests, by_rank[0], strict=True) if here != first]
+    for rank, own in enumerate(by_rank[1:], 1):
+        apart = [weight for weight, a, b in zip(model.weights, own, by_rank[0], strict=True) if a != b]
         if apart:
             first = max(apart, key=lambda weight: weight.trainable)
             different.append({"rank": rank, "variable": first.path, "trainable": first.trainable})
@@ -206,5 +199,5 @@ def same_weights(model: "keras.Model", when: str = "after the training") -> dict
     result = compare_weights(model)
     for other in result["different"]:
         if other["trainable"]:
-            raise RankError(_SAYS["apart"].format(rank=other["rank"], when=when, first=other["variable"]))
+            raise _apart(other["rank"], when, other["variable"])
     return result

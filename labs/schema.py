@@ -1,42 +1,28 @@
 """Files that are read, checked by a pydantic model: a mistake is one line that names the file and the key."""
 
 import tomllib
-from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
 from labs import files
-from labs.printed import an
 
-# By pydantic's types of errors.
-_SAYS = files.beside(__file__)
+# pydantic's types of errors, as a reader of a file would say them; others: pydantic's own text.
+_SAYS = {
+    "model_type": "must be a section with keys, not {input}",
+    "missing": "is missing",
+    "extra_forbidden": "is not known here",
+    "union_tag_invalid": "{discriminator} must be one of {expected_tags}, not {tag!r}",
+}
 Model = TypeVar("Model", bound=BaseModel)
 
 
 class Section(BaseModel):
     """A section of a file: its keys with their types. Other keys are errors, and so is a text for a number."""
 
-    model_config = ConfigDict(strict=True, frozen=True, populate_by_name=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_keys(cls, table):
-        if isinstance(table, dict):
-            known(table, [field.alias or name for name, field in cls.model_fields.items()])
-        return table
-
-
-def known(table: Iterable[str], keys: Iterable[str]) -> None:
-    """Raise the error of the first key of `table` that is not among `keys`, with the one that was meant."""
-    for key in table:
-        if key not in keys:
-            near = get_close_matches(key, keys, 1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(keys))}."
-            raise wrong(key, f"is not known; {hint}")
+    model_config = ConfigDict(strict=True, frozen=True, populate_by_name=True, extra="forbid")
 
 
 def wrong(key: str, says: str) -> PydanticCustomError:
@@ -57,36 +43,33 @@ def check(
 ) -> Model:
     """The tables of a file as an instance of a pydantic model.
 
-    where: names the file; template: the one that explains every key, which is named where one is missing.
+    where: names the file; template: the one that explains every key, which is named.
     Raises `error` with the first mistake, in a line that begins with `where`.
     """
     try:
-        return model.model_validate(table, context={"file": where})
+        return model.model_validate(table)
     except ValidationError as problem:
-        hint = f" {template} explains every key." if template and problem.errors()[0]["type"] == "missing" else ""
+        hint = f" {template} explains every key." if template else ""
         raise error(f"{where}: {first_mistake(problem)}{hint}") from None
 
 
 def first_mistake(problem: ValidationError) -> str:
-    """The first mistake of a pydantic ValidationError in one line: "node.gpus must be a whole number, not '4'."."""
-    found = problem.errors()[0]
-    given, context = _short(found["input"]), found.get("ctx", {})
-    says = found["msg"].removeprefix("Value error, ")
-    if found["type"] in _SAYS:
-        says = _SAYS[found["type"]].format(input=given, **context)
+    """The first mistake of a pydantic ValidationError in one line: "node.gpus must be a valid integer, not '4'.".
+
+    A key that is not known comes before one that is missing: it may be that one, misspelt.
+    """
+    mistakes = problem.errors()
+    mistake = next((each for each in mistakes if each["type"] == "extra_forbidden"), mistakes[0])
+    context = mistake.get("ctx", {})
+    given = repr(mistake["input"])
+    given = given if len(given) <= 40 else f"{given[:37]}..."
+    says = mistake["msg"].removeprefix("Value error, ")
+    if mistake["type"] in _SAYS:
+        says = _SAYS[mistake["type"]].format(input=given, **context)
     elif says.startswith("Input should be "):
         says = f"must be {says.removeprefix('Input should be ')}, not {given}"
-    path = [*found["loc"], *([context["key"]] if found["type"] == "key" else [])]
+    path = [*mistake["loc"], *([context["key"]] if mistake["type"] == "key" else [])]
     # Elements of lists are counted from 1, as people do: measured[2].batch.
     key = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
-    said = f"{key} {says}".strip()
-    return said if said.endswith((".", "?")) else f"{said}."
-
-
-def _short(given):
-    """What was given, as Python writes it, cut where it is long."""
-    try:
-        text = repr(given)
-    except (ValueError, RecursionError):  # thousands of digits, thousands of lists in lists
-        text = f"{an(type(given).__name__)} that is too large"
-    return text if len(text) <= 40 else f"{text[:37]}..."
+    line = f"{key} {says}".strip()
+    return line if line.endswith((".", "?")) else f"{line}."

@@ -1,77 +1,82 @@
-"""On a signal, a process of a job writes its stack: where its main thread is, for `labs why` (labs.jobs.standing).
+"""Each second, a process of a job writes where its main thread is, for `labs why` (labs.jobs.why).
 
-It has two signals. On one of them a handler in Python writes, as soon as Python runs: not while the process waits
-inside a library. On the other one Python's faulthandler writes, in C and at once; while Python runs, this can crash the
-process (3.11: 16 signals were enough), so it is for one that stands still. Neither needs the right to trace a process
-(ptrace), which many machines refuse. Only the standard library is used, since jobs/startup runs this file first.
+A thread of its own writes. It can do so wherever the main thread lets Python run: while it computes in Python, and also
+while it waits inside of a library, as in a collective. Nothing has the right to trace a process (ptrace), which many
+machines refuse, and ranks on other nodes are seen through the folder that all of them share.
 """
 
 import atexit
 import contextlib
-import faulthandler
 import json
 import os
-import signal
 import socket
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from pathlib import Path
 
-SIGNALS = (signal.SIGURG, signal.SIGRTMAX - 2, signal.SIGRTMAX - 3)  # the first two that the program does not handle
+import psutil
+
+from labs import files
+
+EVERY, LOOKS = 1.0, 3  # seconds between two looks at the main thread; so many of them are kept
+BUSY = 0.1  # of a core: a main thread that takes more than this computes, also on a busy machine
 RANKS = ("HOROVOD_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")  # as launchers tell a process its own
 SIZES = ("HOROVOD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
-VARIABLE = "LABS_STACKS"  # the process that writes the stacks of its rank, and their file
+VARIABLE = "LABS_STACKS"  # the file that this process, or the one that started it, writes
 
 
-def register(stem: "str | os.PathLike[str]") -> None:
-    """From now on two signals make this process write its stack into the file `stem`.rankR.stacks.
+def register(stem: str | Path | None = None) -> None:
+    """From now on the stack of the main thread is in the file `stem`.rankR.stacks, which is renewed each second.
 
-    The first line of the file says of the process what a reader needs. Nothing happens where the process that started
-    this one writes the stacks of the rank, where the program handles the signals itself, or where the file cannot be
-    written: the program goes on in any case.
+    stem: by default the run's, where labs.jobs has started this process; else nothing happens
     """
-    rank, size = _told(RANKS, 0), _told(SIZES, 1)
-    path, pid = os.path.abspath(f"{stem}.rank{rank}.stacks"), os.getpid()
-    owner, _, same = os.environ.get(VARIABLE, "").partition(" ")
-    handlers = {each: signal.getsignal(each) for each in SIGNALS}
-    free = [int(each) for each, handler in handlers.items() if handler in (signal.SIG_DFL, signal.SIG_IGN)]
-    registered = any(getattr(handler, "__name__", "") == "tell" for handler in handlers.values())
-    if same == path and (owner != str(pid) or registered) or len(free) < 2:
+    if stem is None and os.environ.get("LABS_RUN"):
+        stem = Path(os.environ["LABS_RUNS"], os.environ["LABS_RUN"])
+    if stem is None:
         return
-    about = {"pid": pid, "began": began(pid), "host": socket.gethostname(), "job": os.environ.get("SLURM_JOB_ID")}
-    about |= {"rank": rank, "size": size, "signals": free[:2]}
-    with contextlib.suppress(OSError, RuntimeError, ValueError):
-        file = open(path, "w", encoding="utf-8", buffering=1)
-        file.write(json.dumps(about) + "\n")
-
-        def tell(_, frame):
-            lines = ["Stack (most recent call first):"]  # as faulthandler writes it
-            while frame:
-                lines.append(f'  File "{frame.f_code.co_filename}", line {frame.f_lineno} in {frame.f_code.co_name}')
-                frame = frame.f_back
-            os.write(file.fileno(), ("\n".join(lines) + "\n").encode(errors="replace"))
-
-        signal.signal(free[0], tell)
-        signal.siginterrupt(free[0], False)
-        faulthandler.register(free[1], file, all_threads=False)
-        os.environ[VARIABLE] = f"{pid} {path}"
-        atexit.register(_end, pid, file)
+    rank, size = _first(RANKS, 0), _first(SIZES, 1)
+    path = os.path.abspath(f"{stem}.rank{rank}.stacks")
+    if os.environ.get(VARIABLE) == path:
+        return
+    os.environ[VARIABLE] = path
+    about = {"rank": rank, "size": size, "pid": os.getpid(), "host": socket.gethostname()}
+    over = threading.Event()
+    writer = threading.Thread(target=_write, args=(path, about, over), name="stacks", daemon=True)
+    writer.start()
+    atexit.register(lambda: (over.set(), writer.join()))
 
 
-def began(pid: int) -> int | None:
-    """When a process began, in ticks since the machine's start; None if there is none of this number, or a dead one.
-
-    Together with the number this names one process: numbers are used again (proc(5), /proc/PID/stat).
-    """
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-        state, *rest = file.read().rpartition(") ")[2].split()
-        return None if state in "ZX" else int(rest[18])
-    return None
-
-
-def _told(names, otherwise):
+def _first(names, otherwise):
     return next((int(os.environ[name]) for name in names if os.environ.get(name, "").isdecimal()), otherwise)
 
 
-def _end(pid, file):
-    """The program ends: no more stacks; the file says so."""
-    if os.getpid() == pid:
-        with contextlib.suppress(OSError, ValueError):
-            file.write("ended\n")
+def _write(path, about, over):
+    """Write until `over` is set, that is until the program ends; then the file says so.
+
+    looks: of the last LOOKS seconds the main thread's frames, [file, line, function], the innermost first
+    cores, thread: of cores, in use by the process, and by its main thread, in the last second; memory: bytes resident
+    """
+    main, looks = threading.main_thread(), deque(maxlen=LOOKS)
+    clock = time.pthread_getcpuclockid(main.ident)
+    before = time.monotonic(), time.process_time(), time.clock_gettime(clock)
+    while not over.wait(EVERY):
+        now = time.monotonic(), time.process_time(), time.clock_gettime(clock)
+        seconds, cores, thread = (new - old for new, old in zip(now, before, strict=True))
+        frames = traceback.walk_stack(sys._current_frames()[main.ident])
+        looks.append([[frame.f_code.co_filename, line, frame.f_code.co_name] for frame, line in frames])
+        about |= {"cores": cores / seconds, "thread": thread / seconds, "looks": [*looks], "time": time.time()}
+        about |= {"memory": psutil.Process().memory_info().rss, "state": "sleeping"}
+        if about["thread"] > BUSY:
+            about["state"] = "running"
+        _replace(path, about)
+        before = now
+    if looks:
+        _replace(path, about | {"state": "ended"})
+
+
+def _replace(path, content):
+    with contextlib.suppress(OSError):  # the program goes on in any case
+        files.write(path, json.dumps(content), lasting=False)

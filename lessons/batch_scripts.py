@@ -5,18 +5,15 @@ it reaches nothing, and what it starts is judged, however it is written. Without
 said of what it starts.
 """
 
-import os
 from pathlib import Path
 
 from labs import blanks, presets
 from labs.checks.judging import NotDone, OnlyRead
 from labs.printed import several
-from labs.slurm import check, sites
+from labs.slurm import check, directives, sites, trial
 from labs.slurm.check import training
 
 _TRIED = " (Bash ran the script, with stand-ins for Python, srun and the rest of what a cluster has.)"
-# What is judged here by the task, which asks for more than a script has to do.
-_JUDGED_HERE = {"fails", "no_number", "batch"}
 
 
 def judge(path, trains, nodes=()):
@@ -30,21 +27,21 @@ def judge(path, trains, nodes=()):
     for number, line in blanks.blanks_of_batch(path.read_text()):
         raise NotDone(f"Line {number} of {path.name} is still blank: {line}")
     site = sites.load(path.parent.name if path.parent.name in sites.names() else None)
-    found, subject = check.check_and_try(path, site)
-    errors = [one for one in found if one.severity == "error" and one.name not in _JUDGED_HERE]
+    subject = check.look_at(path, site)
+    errors = [one for one in subject.findings if not one.by_task]
     done, untried = subject.tried, subject.untried
-    if done.error and not any(one.line_number <= (done.line_number or 0) for one in errors):
+    ends = done.error and done.certain
+    if ends and not any(one.line_number <= (done.line_number or 0) for one in errors):
         yield True, f"{_tried(done, subject.trainings, trains, site)}{_assigned(subject.text, done)}{_TRIED}"
     more = f" ({several(len(errors) - 1, 'more mistake')} after this one.)" if len(errors) > 1 else ""
     how = f" (The script was read, and not tried out: {untried}.)" if untried else ""
     for first in errors:  # its fix is for `labs slurm check`
-        yield True, f"Line {first.line_number}: {first.problem} {first.why}{more}{how}"
-    yield (
-        untried and not subject.shell,
-        f"The script was not tried out: {untried}. So it is not known what it starts.",
-    )
+        yield True, f"Line {first.line_number}: {first.problem}{more}{how}"
     if untried:
         starts = f"What {path.name} starts was not looked at, since bash cannot try it out on this machine: {untried}."
+        raise OnlyRead(f"its directives follow the site's rules. {starts}")
+    if done.error and not ends:
+        starts = f"What {path.name} starts was not seen to its end: {done.unknown[-1][1]}."
         raise OnlyRead(f"its directives follow the site's rules. {starts}")
     hint = _tried(done, subject.trainings, trains, site) or _elsewhere(subject, trains, nodes)
     yield hint, f"{hint}{_TRIED}"
@@ -81,30 +78,32 @@ def _tried(done, started, trains, site):
 
 def _elsewhere(subject, trains, nodes):
     """Hint for a script that is right as it is, but not on one of these other numbers of nodes, or None."""
-    here = subject.asked[0]["nodes"]
+    here = subject.asked["nodes"]
     for count in [each for each in nodes if each != here]:
-        more, there = training.elsewhere(subject.text, subject.name, subject.root, os.environ, count)
-        hint = None if more.error else _does_not_follow(subject.trainings, there, trains, here)
-        if hint := hint or _tried(more, there, trains, subject.site):
-            options = training.options_for(subject.text, count)
+        options = [("nodes", str(count))]
+        for option in ("ntasks", "gpus"):  # of the whole job, in proportion
+            if number := directives.number(subject.script.value(option)):
+                options.append((option, str(number * count // here)))
+        tried = trial.try_out(subject.text, subject.name, subject.root, options)
+        there = training.started(tried, subject.root)
+        hint = None if tried.error else _does_not_follow(subject.trainings, there, trains, here)
+        if hint := hint or _tried(tried, there, trains, subject.site):
             return f"Submitted with `sbatch {' '.join(f'--{name}={value}' for name, value in options)}`: {hint}"
     return None
 
 
 def _does_not_follow(once, there, trains, here):
     """Hint for ranks or a batch that are on other numbers of nodes (there) what they were on `here` (once), or None."""
-    once, there = ([one for one in each if one.script.name == trains] for each in (once, there))
-    found = training.not_following(once, there)
-    if not found:
-        return None
-    one, more, what = found
-    if what == "ranks":
-        return f"{trains} runs on {one.ranks} rank{'s' * (one.ranks != '1')}, as many as on {several(here, 'node')}."
-    if one.global_batch == more.global_batch:
-        return (
-            f"{trains} runs on {more.ranks} ranks, and its global batch is {more.global_batch} as it was on "
-            f"{one.ranks}: a rank takes a different number of images there."
-        )
+    for one, more in zip(once, there, strict=False):
+        if one.script.name == trains and one.ranks == more.ranks:
+            return (
+                f"{trains} runs on {one.ranks} rank{'s' * (one.ranks != '1')}, as many as on {several(here, 'node')}."
+            )
+        if one.script.name == trains and one.global_batch == more.global_batch:
+            return (
+                f"{trains} runs on {more.ranks} ranks, and its global batch is {more.global_batch} as it was on "
+                f"{one.ranks}: a rank takes a different number of images there."
+            )
     return None
 
 
@@ -115,7 +114,7 @@ def _wrong(one, local_batch):
     for option, text in (shares, ("--batch_size", batch_size)):
         if text is None:
             return f"{where} starts {trains} without {option}, so the script uses its own default."
-        if training.whole(text) is None:
+        if directives.number(text) is None:
             number = "Which part does bash read as a number here, and which as text?"
             return f"{where} starts {trains} with {option} {text!r}, which is not a whole number. {number}"
     workers, global_batch = one.workers or 1, one.global_batch or 1

@@ -10,6 +10,7 @@ import ctypes
 import sys
 import threading
 import time
+import types
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ import numpy as np
 
 import labs
 from labs import blanks, compat
-from labs.checks import scripts, stand_in, student_code
+from labs.checks import student_code
 from labs.errors import HorovodError, LabsError
+from lessons import scripts
+from lessons.tryout import horovod_numbers
 
 EXCHANGES = 2000  # of one play: nothing in the course needs a tenth of them
 LOOK = 0.2  # seconds from one look at a rank that computes to the next
@@ -199,8 +202,8 @@ class World(Players):
         """Nothing is to be done."""
 
     def __getattr__(self, name):
-        if name in stand_in.NUMBERS:
-            return lambda: stand_in.numbers(self._rank, self._size)[name]
+        if name in horovod_numbers(0, 1, 1):
+            return lambda: horovod_numbers(self._rank, self._size, self._size)[name]
         raise AttributeError(f"The ranks that are played here do not have {name}")
 
     def allreduce(self, tensor, op=Average, name=None):
@@ -322,13 +325,18 @@ class Horovod:
 def placed(world):
     """Inside of the block, imports of labs.hvd and of Horovod find `world`."""
     horovod = Horovod(world)
-    modules = {"horovod": stand_in.module("horovod", tensorflow=horovod), "horovod.tensorflow": horovod}
-    attribute, before = vars(labs).get("hvd"), stand_in.put({"labs.hvd": world} | modules)
+    modules = {"horovod": types.SimpleNamespace(tensorflow=horovod), "horovod.tensorflow": horovod, "labs.hvd": world}
+    before, attribute = {name: sys.modules.get(name) for name in modules}, vars(labs).get("hvd")
+    sys.modules.update(modules)
     labs.hvd = world
     try:
         yield
     finally:
-        stand_in.put(before)
+        for name, module in before.items():
+            if module is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = module
         if attribute is None:
             del labs.hvd
         else:

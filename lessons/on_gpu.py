@@ -6,8 +6,9 @@ WHERE says on which machine. Ratios are those of steps that took turns, with 95 
 from statistics import median
 
 from labs import recorded
-from labs.results import intervals, watched
+from labs.results import intervals
 from labs.show.figure import COLOURS, finished, new_figure
+from lessons.faster_steps import samples
 
 WHERE = "Recorded on one NVIDIA H200 on 26 November 2026, Keras on JAX"
 PEAK = 494e12  # operations/s: NVIDIA H200 data sheet, TF32, dense (its 989 are with sparsity)
@@ -48,8 +49,8 @@ def utilisation():
     """Lines: how busy the GPU was during ResNet50V2's training steps, and how much it computed."""
     from labs.models import counts
 
-    samples = watched.read(recorded.HERE / "h200" / "ResNet50V2.rank0.samples").samples
-    busy = [each["gpus"][0]["utilisation"] for each in samples if each["images"]][1:]
+    found = samples.read(recorded.HERE / "h200" / "ResNet50V2.rank0.samples").samples
+    busy = [each["gpus"][0]["utilisation"] for each in found if each["images"]][1:]
     rate = recorded.h200()["sampler"]["ResNet50V2"]["images_per_second"]
     done = 6 * counts.of("ResNet50V2", 224, 10).multiply_adds * rate
     return (

@@ -1,5 +1,5 @@
 """What the course asks of its training scripts. A script is tried out, and judged by what it did, in whatever style it
-is written: by its facts (labs.checks.tryout.play), by its run record, or by what TensorFlow, Keras or the kit refused.
+is written: by its facts (lessons.tryout.play), by its run record, or by what TensorFlow, Keras or the kit refused.
 
 The functions that say something yield cases, as a judge does.
 """
@@ -11,12 +11,12 @@ from pathlib import Path
 
 from labs import devices as hardware
 from labs import ranks as comparisons
-from labs.checks import tryout
 from labs.checks.reading import near
-from labs.checks.scripts import no_script, refuse_blanks, stops, tried
-from labs.data.shares import coverage, some
 from labs.printed import an, several
 from labs.results import log
+from lessons.scripts import no_script, refuse_blanks, stops
+from lessons.sharding import coverage, some
+from lessons.tryout import Performance, try_out_script
 
 RATE = 0.01  # of one worker
 IMAGES, LOCAL_BATCH, IMAGE_SIZE = 100, 12, 40  # of a try-out; the scripts' own defaults differ
@@ -52,7 +52,7 @@ def not_mirrored(path, network):
     """
     yield from no_script(path)
     refuse_blanks(path)
-    plays = tried(path, [_on_workers(*asked) for asked in WORKERS.items()])
+    plays = try_out_script(path, [_on_workers(*asked) for asked in WORKERS.items()])
     for cases in (_networks, _strategies, _trainings):
         for workers, facts in zip(WORKERS, plays, strict=True):
             yield from cases(facts, workers, network)
@@ -66,7 +66,7 @@ def not_mirrored(path, network):
 
 def _on_workers(workers, epochs):
     sizes = {"n_gpus": workers, "batch_size": LOCAL_BATCH * workers, "epochs": epochs}
-    return tryout.Performance(_options(**sizes, image_size=IMAGE_SIZE), IMAGES)
+    return Performance(_options(**sizes, image_size=IMAGE_SIZE), IMAGES)
 
 
 def _networks(facts, workers, wanted):
@@ -156,7 +156,7 @@ def _left(facts, workers, network):
     begins = f"With {several(workers, 'worker')} the log begins with `{first}`"
     yield run.workers != workers, f"{begins}: whoever reads it takes it for another run."
     yield not record, "The run left no record: where is the recorder?"
-    told, whole = record["configuration"], record["state"] == "finished" and len(record["epochs"]) == WORKERS[workers]
+    told, whole = record["configuration"], record["state"] == "finished" and record["epochs"]
     missing = not any("Recorder" in names for fit in facts["fits"] for names in fit["callbacks"])
     yield missing, "`fit` runs without the recorder: pass callbacks=[recorder], or there is no record of your run."
     yield not whole, f"The record is {record['state']} after {several(len(record['epochs']), 'epoch')}."
@@ -210,8 +210,8 @@ def ranks(path, groups=GROUPS, images=IMAGES_OF_RANKS, local_batch=LOCAL_BATCH_O
     performances = []
     for size, local_size in groups:
         options = _options(batch_size=local_batch * size, epochs=2, image_size=IMAGE_SIZE)
-        performances += [tryout.Performance(options, images, rank, size, local_size) for rank in range(size)]
-    facts = iter(tried(path, performances))
+        performances += [Performance(options, images, rank, size, local_size) for rank in range(size)]
+    facts = iter(try_out_script(path, performances))
     return [[next(facts) for _ in range(size)] for size, _ in groups]
 
 

@@ -35,8 +35,8 @@ plots.show(pictures.course(checks.progress(), path))
 # | path | time | what you can do afterwards |
 # |---|---|---|
 # | `"afternoon"` | 3.5 hours | train one network on 1 and on 2 workers, measure the speedup, and explain why it is not 2 |
-# | `"practical"` | 12.5 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, shard data, train with Horovod, compare ResNet50V2 with ResNet152V2, and write the report |
-# | `"everything"` | 19 hours | also train on two nodes, find out why jobs hang, explain why scaling fails, and speed up a step (optional notebooks: 7 hours more) |
+# | `"practical"` | 11.5 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, shard data, train with Horovod, compare ResNet50V2 with ResNet152V2, and write the report |
+# | `"everything"` | 18.5 hours | also train on two nodes, find out why jobs hang, explain why scaling fails, and speed up a step (optional notebooks: 7 hours more) |
 #
 # Choose one: change `path` in the cell above, and run that cell again whenever you come back. A longer path includes all
 # the notebooks of a shorter one, so you can change your mind at any time.
@@ -107,9 +107,9 @@ outcome("start.2", *first.speedup(runs))
 #
 # This question runs through the whole course:
 #
-# - The workers train *one* network, so they must agree after each step: what do they send each other (`02_averages`,
-#   `02b_rings`, `03_mirrored_strategy`)?
-# - Every worker waits for the slowest one (`02_averages`).
+# - The workers train *one* network, so they must agree after each step: what do they send each other
+#   (`02_averages_and_rings`, `03_mirrored_strategy`)?
+# - Every worker waits for the slowest one (`02_averages_and_rings`).
 # - What if part of the work cannot be divided (`01_basic_concepts`)?
 # - The workers share one machine. You will take a training step apart and see how much time each of these effects costs
 #   here (`05_resnet50_scaling`).

@@ -11,7 +11,7 @@
 #
 # **Time: 60 minutes, including 1 minute of computing on 2 cores.**
 #
-# **Paths:** *an afternoon* (next: `03_mirrored_strategy`), *the practical* (next: `02_averages`), *everything*.
+# **Paths:** *an afternoon* (next: `03_mirrored_strategy`), *the practical* (next: `02_averages_and_rings`), *everything*.
 #
 # Why train one network on many devices at all? What does "faster" mean, and how do you measure it? How can you divide
 # the work, and what must each device keep in its memory? At the end you complete task **T1** in your own words.
@@ -613,4 +613,4 @@ check("concepts.17", on_each_of_8)
 #   fill the gaps.
 # - Weights, gradients and optimizer state depend on the network; the activations also depend on the batch.
 #
-# Next: `02_averages`.
+# Next: `02_averages_and_rings`.

@@ -9,13 +9,13 @@
 # %% [markdown]
 # # How much faster do more workers train ResNet50V2?
 #
-# **Time: 70 minutes, including 8 minutes of computing on 2 cores.** Two optional parts at the end take about 20 minutes more.
+# **Time: 75 minutes, including 8 minutes of computing on 2 cores.** Two optional parts at the end take about 20 minutes more.
 #
 # **Paths:** *an afternoon* (its last notebook), *the practical* (next: `06_a_job_for_slurm`), *everything*.
 #
 # You train ResNet50V2 on 1 and 2 workers (and on more, if you have them) with a script that you complete yourself. You
-# compute an epoch time from your own log, and write a function for the speedup of each round. From the run records,
-# `labs` computes the rest: images per second, speedup and efficiency, with intervals that show how certain you can be.
+# compute an epoch time from your own log, and write two functions: the speedup of each round, and the interval that
+# shows how certain you can be. From the run records, `labs` computes the rest in the same way.
 # Then you take a step apart to see what limits the speedup. You hand in task **T6**. Task **T5** follows in the second
 # part, `06_a_job_for_slurm`, where you run the same training as a job on a cluster.
 
@@ -169,13 +169,75 @@ def round_speedups(seconds_1, seconds_p):
 check("resnet50.5", round_speedups)
 
 # %% [markdown]
+# ## How certain is it?
+#
+# Six rounds gave six speedups; another six would have given others. So you report the mean with a **95 % interval**:
+# in 95 of 100 studies, an interval that is computed in this way holds the true value. For n speedups:
+#
+# 1. Take their logarithms, since the errors of ratios are relative: twice as fast and half as fast are equally far from
+#    1.
+# 2. The **standard error** of the mean of the logarithms is their standard deviation divided by $\sqrt n$. (`stdev`
+#    divides by n - 1.)
+# 3. Go from this mean to both sides, by t standard errors. **Student's t** for n - 1 degrees of freedom is
+#    `stats.t.ppf(0.975, n - 1)`: 2.57 for six rounds, 4.30 for three.
+# 4. The mean and both ends are logarithms still: `exp` makes speedups of them.
+#
+# Write `interval`: it returns the mean (this one is called *geometric*) and the two ends.
+
+
+# %% labs={"id": "resnet50.6"}
+from math import exp, log, sqrt
+from statistics import stdev
+
+from scipy import stats
+
+
+def interval(speedups):
+    """(geometric mean, lower end, upper end) of the 95 % interval."""
+    ### BEGIN SOLUTION
+    logs = [log(speedup) for speedup in speedups]
+    reach = stats.t.ppf(0.975, len(logs) - 1) * stdev(logs) / sqrt(len(logs))
+    return exp(fmean(logs)), exp(fmean(logs) - reach), exp(fmean(logs) + reach)
+    ### END SOLUTION
+
+
+check("resnet50.6", interval)
+
+# %% [markdown]
+# Is it really 95 of 100? Here are 1000 **simulated** studies of six rounds each. In all of them, the true speedup is
+# 1.6. **Predict:** how many of your 1000 intervals hold it?
+
+# %% labs={"id": "resnet50.7"}
+### BEGIN SOLUTION
+intervals_that_hold = 950
+### END SOLUTION
+predict("resnet50.7", intervals_that_hold)
+
+# %%
+import numpy as np
+
+studies = 1.6 * np.exp(np.random.default_rng(0).normal(0, 0.05, (1000, 6)))
+if answered("resnet50.6"):
+    from lessons.resnet50_scaling import pictures
+
+    intervals = [interval(speedups) for speedups in studies]
+    plots.show(pictures.coverage(intervals, true=1.6))
+    hold = [low <= 1.6 <= high for _, low, high in intervals]
+    outcome("resnet50.7", sum(hold), how="counted")
+    logs = np.log(studies)
+    narrow = np.abs(logs.mean(1) - log(1.6)) <= 1.96 * logs.std(1, ddof=1) / sqrt(6)
+    print(f"Student's t: {sum(hold)} of 1000 hold 1.6; with 1.96 in its place: {narrow.sum()} of 1000")
+
+# %% [markdown]
+# The factor 1.96 is for very many rounds. With six, it promises more than it keeps, and with three it would hold the true
+# value in only about 81 of 100 studies.
+#
 # ## Your study
 #
-# `labs` takes the times from the run records, which contain every step, and computes intervals. (To see the same table
-# in a terminal, run `uv run labs results runs` in the folder `notebooks`.) The speedup in the table is the geometric
-# mean of the round speedups (of n ratios: the n-th root of their product), with a 95 % interval. The intervals for
-# seconds and for images per second are valid only for the *minutes in which they were measured*: an hour later, the
-# machine may be faster or slower.
+# `labs` takes the times from the run records, which contain every step, and computes such intervals. (To see the same
+# table in a terminal, run `uv run labs results runs` in the folder `notebooks`.) The intervals for seconds and for images
+# per second are valid only for the *minutes in which they were measured*: an hour later, the machine may be faster or
+# slower.
 
 # %%
 runs = results.load([file.with_suffix(".json") for file in files])
@@ -188,13 +250,13 @@ outcome("resnet50.1", two.speedup.value, two.speedup.interval, how=how)
 # Which claim can you make about *your own* runs: 2 workers are `"faster"`, they are `"slower"`, or you `"can't tell"`?
 # The interval decides.
 
-# %% labs={"id": "resnet50.6"}
+# %% labs={"id": "resnet50.8"}
 low, high = two.speedup.interval or (0, 2)  # without an interval the speedup may be anything
 ### BEGIN SOLUTION
 sentence = "faster" if low > 1 else "slower" if high < 1 else "can't tell"
 ### END SOLUTION
-check("resnet50.6", sentence, runs)
-if answered("resnet50.6"):
+check("resnet50.8", sentence, runs)
+if answered("resnet50.8"):
     print(question(two.speedup.value, two.speedup.interval))
 
 # %% [markdown]
@@ -211,8 +273,12 @@ if one.rounds and two.rounds:
     plots.show(plots.rounds(two, one))
     if answered("resnet50.5"):
         counted, _ = metrics.quiet_rounds(two, one)
-        found = round_speedups(*([run.rounds[n] for n in counted] for run in (one, two)))
-        print("your function on the rounds that count:", *(f"{each:.2f}" for each in found))
+        seconds = ([run.rounds[n] / metrics.epoch_images(run)[0] for n in counted] for run in (one, two))  # per image
+        speedups = round_speedups(*seconds)
+        print("your function on the rounds that count:", *(f"{speedup:.2f}" for speedup in speedups))
+        if answered("resnet50.6"):
+            print("your interval:", *(f"{number:.6f}" for number in interval(speedups)))
+            print("the kit's:    ", *(f"{number:.6f}" for number in (two.speedup.value, *two.speedup.interval)))
 else:
     print("These recorded runs came one after the other, so they have no rounds: yours will.")
 
@@ -227,11 +293,11 @@ else:
 # as many images per step as a single worker; the faster one then waits for the other. **Predict:** divide the median
 # step time on 2 workers by that on 1 worker. What do you expect?
 
-# %% labs={"id": "resnet50.7"}
+# %% labs={"id": "resnet50.9"}
 ### BEGIN SOLUTION
 step_ratio_expected = 1.2
 ### END SOLUTION
-predict("resnet50.7", step_ratio_expected)
+predict("resnet50.9", step_ratio_expected)
 
 # %%
 plots.show(plots.steps(one, two))
@@ -250,7 +316,7 @@ plots.show(plots.steps(one, two))
 from labs.results import steps
 
 alone, both = (steps.quantile(*steps.distribution(run)) for run in (one, two))
-outcome("resnet50.7", both / alone, how=how)
+outcome("resnet50.9", both / alone, how=how)
 
 # %% [markdown]
 # ## T6: the three plots
@@ -335,11 +401,11 @@ if apart:
 # second. In a step, each worker processes one batch. This speedup is an estimate of what you would get if the exchange
 # cost nothing.
 
-# %% labs={"id": "resnet50.8"}
+# %% labs={"id": "resnet50.10"}
 ### BEGIN SOLUTION
 unconnected = 2 * steps_of["alone"] / steps_of["together"]
 ### END SOLUTION
-if check("resnet50.8", unconnected, steps_of) and float(unconnected) > 2:
+if check("resnet50.10", unconnected, steps_of) and float(unconnected) > 2:
     print(question(float(unconnected), None))
 
 # %% [markdown]
@@ -369,11 +435,11 @@ if apart:
 # - **c**: in each step, the workers share the machine, sum their gradients and wait
 # - **d**: TensorFlow has to trace the whole program again for each of the workers
 
-# %% labs={"id": "resnet50.9"}
+# %% labs={"id": "resnet50.11"}
 ### BEGIN SOLUTION
 why = "c"
 ### END SOLUTION
-check("resnet50.9", why)
+check("resnet50.11", why)
 
 # %% [markdown]
 # ## Do they learn the same?
@@ -389,11 +455,11 @@ outcome("resnet50.2", "equal" if abs(gain) < 0.01 else "higher" if gain > 0 else
 # "Twice as fast and just as good" is a claim that needs checking. Both runs have the same number of epochs and the same
 # images. But how many times are the weights updated in one epoch, on 1 worker and on 2?
 
-# %% labs={"id": "resnet50.10"}
+# %% labs={"id": "resnet50.12"}
 ### BEGIN SOLUTION
 updates_1, updates_2 = one.steps, two.steps
 ### END SOLUTION
-check("resnet50.10", updates_1, updates_2, runs)
+check("resnet50.12", updates_1, updates_2, runs)
 
 # %% [markdown]
 # A few epochs of a single run for each number of workers say little about learning: another seed would give different
@@ -406,7 +472,7 @@ check("resnet50.10", updates_1, updates_2, runs)
 # it says nothing about speed. (The preset `test` skips this.)
 
 # %%
-if answered("resnet50.6") and 4 not in plan.workers and plan.name != "test":
+if answered("resnet50.8") and 4 not in plan.workers and plan.name != "test":
     crowd = jobs.Turns()
     with crowd:
         for workers in (1, 4):
@@ -427,7 +493,7 @@ if answered("resnet50.6") and 4 not in plan.workers and plan.name != "test":
 # ones hardly change it.)
 
 
-# %% labs={"id": "resnet50.11"}
+# %% labs={"id": "resnet50.13"}
 def usual_step(epochs):
     """Median of the seconds of the steady steps. epochs: a list of lists."""
     ### BEGIN SOLUTION
@@ -435,7 +501,7 @@ def usual_step(epochs):
     ### END SOLUTION
 
 
-check("resnet50.11", usual_step)
+check("resnet50.13", usual_step)
 
 # %% [markdown]
 # **The slower of two:** two workers each draw one of these steps. They draw independently; all steps are equally
@@ -443,7 +509,7 @@ check("resnet50.11", usual_step)
 # same step, so 3 steps make 9 pairs.)
 
 
-# %% labs={"id": "resnet50.12"}
+# %% labs={"id": "resnet50.14"}
 def slower_of_two(steps):
     """Mean seconds of the slower of two steps, over all pairs. steps: seconds of the steps of one worker."""
     ### BEGIN SOLUTION
@@ -451,10 +517,10 @@ def slower_of_two(steps):
     ### END SOLUTION
 
 
-check("resnet50.12", slower_of_two)
+check("resnet50.14", slower_of_two)
 
 # %%
-if answered("resnet50.11", "resnet50.12"):
+if answered("resnet50.13", "resnet50.14"):
     of_1, of_2 = ([epoch.step_seconds for epoch in run.repeats[0]] for run in (one, two))
     waiting = fmean(slower_of_two(epoch) for epoch in of_1[1:])
     shown = [("one worker", usual_step(of_1), fmean(fmean(epoch) for epoch in of_1[1:]))]

@@ -270,7 +270,7 @@ print(turns)
 if turns.jobs:
     turns.wait()
 own_small = experiments.earlier(plan, "ResNet50", "mirrored")
-lacks = experiments.lacks(own_small, turns, "MirroredStrategy")
+lacks = experiments.lacks(own_small, turns)
 own = not lacks
 if quick and not own_small:  # the preset test is for tests: it looks at the new runs without those of notebook 05
     own = bool(turns.jobs) and turns.state == "finished"

@@ -9,20 +9,19 @@
 # %% [markdown]
 # # Does the larger network scale better or worse?
 #
-# **Time: 60 minutes, including 3 minutes of computing on 2 cores.**
+# **Time: 60 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `11_report`), *everything*; *an afternoon* leaves this notebook out.
 #
 # You trained ResNet50V2 in notebook 05 and ResNet152V2 in notebook 09. Now you put the two networks together: you
 # plot their results side by side, find out whether their speedups differ by more than chance, and explain what you
-# see. You hand in task **T10**. Nothing has to be trained. Three optional parts at the end take about 25 minutes
-# more.
+# see. You hand in task **T10**. Nothing has to be trained. Two optional parts at the end take about 12 minutes more.
 
 # %%
 from labs import devices, jobs, presets, recorded, results
 from labs.checks import answered, check, outcome, predict
 from labs.models import counts as facts
-from labs.results import metrics
+from labs.results import intervals, metrics
 from labs.show import plots, tables
 from lessons import on_gpu
 from lessons.resnet152_scaling import experiments
@@ -50,7 +49,7 @@ def of(name, files):
 
 small_files = experiments.earlier(plan, "ResNet50", "mirrored")
 large_files = experiments.earlier(plan, "ResNet152V2", "mirrored", network=large)
-lacks = experiments.lacks(small_files, large_files, "MirroredStrategy")
+lacks = experiments.lacks(small_files, large_files)
 own = not lacks
 if lacks:
     small_files, large_files = (of(name, recorded.laptop_two_networks()) for name in (small, large))
@@ -287,6 +286,58 @@ tables.show(shown, ("network", "batch", "bytes"), headers)
 # which batch size. The optional notebook `26_where_a_step_goes` takes a step apart, measures it at the largest batch
 # sizes as well, and makes a prediction for 4,096 workers.
 #
+# ## Where does the order turn?
+#
+# Bytes favour ResNet152V2, and tensors favour ResNet50V2. Which counts for more depends on the links. Suppose that a step
+# computes first, and then exchanges each tensor over a ring of K workers, one tensor after another. For a tensor, the
+# ring sends 2 (K - 1) messages in a row, each of which has a **latency**. Through its link, each worker sends
+# 2 (K - 1) / K times the bytes of the gradient (notebook 02). Write the seconds of one exchange of all tensors.
+
+
+# %% labs={"id": "networks.6"}
+def exchange_seconds(tensors, size, workers, latency, bandwidth):
+    """size: bytes of the gradient; latency: seconds of a message; bandwidth: bytes/s of a link."""
+    ### BEGIN SOLUTION
+    return 2 * (workers - 1) * (tensors * latency + size / workers / bandwidth)
+    ### END SOLUTION
+
+
+check("networks.6", exchange_seconds)
+
+# %% [markdown]
+# The efficiency is then the share of the step that computes. **Predict** which network is ahead on 8 workers with links
+# of 10 GB/s, first with a latency of 1 microsecond, then with one of 1 millisecond. Write two letters: `"s"` for the
+# smaller network, `"l"` for the larger one.
+
+# %% labs={"id": "networks.7"}
+### BEGIN SOLUTION
+ahead = "ls"
+### END SOLUTION
+predict("networks.7", ahead)
+
+# %%
+computing = {run.model: run.epoch_seconds.value / run.steps for run in runs if run.workers == 1}
+
+
+def efficiency(name, latency):
+    exchange = exchange_seconds(size[name].tensors, size[name].gradient_bytes, 8, latency, 10e9)
+    return computing[name] / (computing[name] + exchange)
+
+
+if answered("networks.6"):
+    rows = []
+    for latency in (1e-6, 1e-5, 1e-4, 1e-3):
+        of_both = {name: efficiency(name, latency) for name in (small, large)}
+        rows.append({"latency": f"{1e6 * latency:g} µs"} | of_both | {"ahead": max(of_both, key=of_both.get)})
+    tables.show(rows, ("latency", small, large, "ahead"), {small: f"{small}, computed", large: f"{large}, computed"})
+    outcome("networks.7", ["s" if row["ahead"] == small else "l" for row in (rows[0], rows[-1])], how="computed")
+
+# %% [markdown]
+# This is arithmetic with assumed links, not a measurement. It shows that "scales better" belongs to a network *and* to
+# the machine that exchanges its gradients. (If a step of ResNet152V2 takes more than 2.95 times as long on your machine,
+# it is ahead at any latency; below 2.47 times, at none.) Horovod puts many tensors into one message, and exchanges them
+# during the backward pass, so less of the latency counts.
+#
 # ## T10: explain what you found
 #
 # Use your figures and tables, and write about ten sentences. Keep what you measured apart from what you counted.
@@ -310,130 +361,33 @@ tables.show(shown, ("network", "batch", "bytes"), headers)
 # show both speedups with their intervals, measured at the same batch size. The verdict above shows whether they differ:
 # it gives the ratio of the efficiencies, its interval, and the difference that would have counted as real with this
 # spread. Two things work against ResNet152V2. The number of its tensors, each of which takes some time to exchange,
-# grows by a larger factor than the measured time. And at its own largest batch size, where nothing was measured, it
+# grows by a larger factor than the measured time: computed for 8 workers, it is behind when a message has a latency of
+# 1 ms. And at its own largest batch size, where nothing was measured, it
 # fits fewer images, so it exchanges more often per image: the bytes for each multiply-add, counted in the last table,
 # show how much of its advantage is left. After the same number of epochs, 2 workers have made half as many updates as 1
 # worker, for both networks; the first table gives the accuracy of each run.
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Optional: the same with Horovod
-#
-# (About 12 minutes, plus a few minutes of computing if you have your own runs.) MirroredStrategy runs in a single
-# process. With Horovod, every worker is a separate process, has its own input pipeline, and exchanges its gradients in
-# a different way. If a difference between the two networks is due to the *networks*, it should appear both with
-# MirroredStrategy and with Horovod.
-#
-# The script is your `ResNet50_horovod.py` from notebook 08, with the name of the larger network in it. It runs in the
-# background if you have your own runs of both networks with MirroredStrategy and your Horovod runs from notebook 08.
-# Otherwise, recorded runs are used for both networks.
-
-# %%
-small_horovod = experiments.earlier(plan, "ResNet50_horovod", "horovod")
-horovod_script = experiments.with_network("scripts/ResNet50_horovod.py", large)
-horovod_turns = jobs.Turns()
-sizes = [*plan.arguments(), "--images", 64] if quick else plan.arguments()
-if horovod_script and (quick or (own and small_horovod)) and devices.has("horovod"):
-    # MPI wants a core for each rank
-    launcher = "horovodrun" if devices.oversubscribed(max(plan.workers)) else "mpiexec"
-    for workers in plan.workers if small_horovod else (2,):
-        options = {"name": f"ResNet152V2_horovod_w{workers}", "ranks": workers, "launcher": launcher}
-        horovod_turns.start(horovod_script, "--batch_size", workers * plan.local_batch, *sizes, **options)
-    horovod_turns.begin()
-
-# %% [markdown]
-# **Assume** that the ratio of ResNet152V2's efficiency to ResNet50V2's is the same with Horovod as with
-# MirroredStrategy. **From this, predict the efficiency of ResNet152V2 on 2 Horovod ranks** before you look. The other
-# three efficiencies are known. Either all three come from your own runs, or all three come from recorded ones:
-
-
-# %% labs={"id": "networks.6"}
-def efficiency(runs, name):
-    return next(run.efficiency.value for run in runs if (run.model, run.workers) == (name, 2))
-
-
-all_own = not (lacks or experiments.lacks(small_horovod, horovod_turns, "Horovod", beside=small_files, going=True))
-known = runs if all_own else results.load(recorded.laptop_two_networks())
-mirrored = {name: efficiency(known, name) for name in (small, large)}
-small_runs = results.load(small_horovod if all_own else of(small, recorded.laptop_two_networks_horovod()))
-horovod = {small: efficiency(small_runs, small)}
-print("Your own runs:" if all_own else "Recorded runs:")
-print(f"MirroredStrategy: {small} {mirrored[small]:.3f}, {large} {mirrored[large]:.3f}")
-print(f"Horovod:          {small} {horovod[small]:.3f}, {large} ...")
-### BEGIN SOLUTION
-efficiency_expected = horovod[small] * mirrored[large] / mirrored[small]
-### END SOLUTION
-check("networks.6", efficiency_expected, mirrored, horovod)
-
-# %%
-if horovod_turns.jobs:
-    horovod_turns.wait()
-horovod_lacks = lacks or experiments.lacks(small_horovod, horovod_turns, "Horovod", beside=small_files)
-own_horovod = not horovod_lacks
-horovod_files = [*small_horovod, *(job.record for job in horovod_turns.jobs)]
-if not own_horovod:
-    horovod_files = experiments.both(recorded.laptop_two_networks_horovod())
-    print("Recorded runs are used for both networks.", horovod_lacks)
-horovod_runs = results.load(horovod_files)
-tables.scaling(horovod_runs)
-
-# %%
-if all_own != own_horovod:
-    print(
-        "The prediction networks.6 comes from your own runs and the table above from recorded ones, or the other way round."
-    )
-    print(
-        "So they are not compared. Run the cell of networks.6 again, which now takes the other runs, and then this one."
-    )
-elif answered("networks.6"):
-    measured = next(run.efficiency for run in horovod_runs if (run.model, run.workers) == (large, 2))
-    low, high = measured.interval
-    print(f"efficiency of {large} with Horovod: predicted {efficiency_expected:.3f},", end=" ")
-    print("measured" if own_horovod else "recorded", f"{measured.value:.3f} [{low:.3f}, {high:.3f}]")
-    print("The interval", "contains" if low <= efficiency_expected <= high else "does not contain", "your prediction.")
-
-# %% [markdown]
-# If the interval contains your prediction, these runs do not contradict the assumption; but a wide interval contains
-# many values. If it does not, some effect depends both on the network *and* on the method of exchange. Your
-# prediction is uncertain as well, since it is computed from three measurements.
-#
-# Compare the speedups with those of MirroredStrategy above only if both tables come from your runs, or both from
-# recorded runs. Compare seconds only if all the runs are yours.
-
-# %%
-plots.show(plots.scaling(horovod_runs, ("epoch time", "speedup", "efficiency")))
-
-# %% [markdown]
-# And here is the verdict on these runs:
-
-# %%
-print(results.compare(horovod_runs, large, small, workers=2, matters=0.05))
-
-# %% [markdown]
-# If both verdicts are on your runs, or both on recorded runs, you have two measurements from one machine, taken at
-# different times and with different methods of exchange. Where they agree, they support each other. If one comes from
-# your runs and the other from recorded runs, they come from two different machines, and you must judge each on its own.
-#
 # ## Optional: one configuration against itself
 #
 # How large a difference does your machine show where there is none? To find out, let two training runs of *one*
 # configuration take turns, as the runs in notebook 09 did. (This is called an A/A test.) The ratio of their epoch times
 # should be 1. The end of its interval that is farther from 1 is your noise floor: do not believe any smaller
-# difference. In a terminal, the command is `labs study --twice`. To measure it here with a small network, set the first
-# line of the next cell to `True`; it takes a few minutes.
+# difference. To measure it with a small network, set the first line of the next cell to `True`; it takes a few minutes.
 
 # %%
 measure_it = False  # True: takes a few minutes
 if measure_it:
-    from labs.measure import study
-
-    twice = study.run(plan, models=["SmallCNN"], workers=[1], twice=True)
-    print(*study.believed([], study.itself(twice[-2:])), sep="\n")
+    small_training = ["--model", "SmallCNN", "--batch_size", plan.local_batch, *plan.arguments()]
+    with jobs.Turns() as twice:
+        for name in ("once", "again"):
+            twice.start("-m", "labs.training.program", *small_training, name=name)
+    once, again = results.load([job.record for job in twice.jobs])
+    ratio = intervals.paired(list(once.rounds.values()), list(again.rounds.values()))
+    print(f"one configuration against itself: {ratio.value:.3f}, interval {ratio.interval}")
 
 # %% [markdown]
-# You can do the same with any two commands, or with one command at two commits of a repository: `labs compare` runs
-# them in rounds, in random order.
-#
 # ## Optional: what a log in whole seconds would have said
 #
 # (About 8 minutes.) Keras's log gives the time of an epoch in whole seconds. The table shows the comparison of the
@@ -451,11 +405,11 @@ tables.show(logs.table(runs, large, small))
 # - **c**: the more epochs there are, the closer it is to 12.0 s
 # - **d**: nothing at all
 
-# %% labs={"id": "networks.7"}
+# %% labs={"id": "networks.8"}
 ### BEGIN SOLUTION
 whole_seconds = "b"
 ### END SOLUTION
-check("networks.7", whole_seconds)
+check("networks.8", whole_seconds)
 
 # %% [markdown]
 # At 12 s, half a second either way changes the efficiency by 4 %, and people argue about differences of this size. Look

@@ -9,17 +9,18 @@
 # %% [markdown]
 # # Horovod: one training run in several jobs, on several nodes
 #
-# **Time: 60 minutes, including 2 minutes of computing on 2 cores.**
+# **Time: 80 minutes, including 4 minutes of computing on 2 cores.**
 #
 # **Paths:** only *everything* contains this notebook.
 #
 # In notebook 08 you trained one network on several ranks of one machine. A real training run may take longer than a
 # single job is allowed to run, and may need more GPUs than a single machine has. First you find four mistakes in a
 # script and see what happens when a rank fails. Then you write a checkpoint from which the next job continues. At the
-# end you start a job on several nodes; for this you need your `scripts/ResNet50_horovod.py` from notebook 08.
+# end you start a job on several nodes, and see in a timeline what the ranks wait for. For both you need your
+# `scripts/ResNet50_horovod.py` from notebook 08.
 
 # %%
-from labs import blanks, devices, jobs, presets, results
+from labs import blanks, devices, jobs, presets, recorded, results
 from labs.checks import answered, check, outcome, predict
 from labs.show import tables
 from labs.slurm import sites
@@ -247,6 +248,141 @@ if batch_job and batch_job.records:
 # `hvd.init()` checks for this.
 
 # %% [markdown]
+# ## An average that is not there
+#
+# Both `labs.hvd` and Horovod itself have a `DistributedOptimizer` for Keras. The module `lessons.horovod_training.experiment`
+# trains a small dense network. With the options below, it uses Horovod's own class. All ranks begin with identical
+# weights. **Predict:** will the weights still be identical after 3 epochs? (`True` or `False`)
+
+# %% labs={"id": "nodes.8"}
+### BEGIN SOLUTION
+identical_after = False
+### END SOLUTION
+predict("nodes.8", identical_after)
+
+# %%
+wrong = [*few, "--optimizer", "horovods_own"]
+if devices.has("horovod"):
+    job = jobs.run(*small, *wrong, "--unchecked", name="silent", ranks=2, **cores)
+    print(job.out.read_text())
+    outcome("nodes.8", "True after" in job.out.read_text())
+
+# %% [markdown]
+# Horovod's class was written for Keras 2, and Keras 3 never calls the method that does the averaging. There is no error
+# and no warning. The loss falls on each rank, and each rank trains a network of its own on its own half of the data.
+# How many different networks would 4 ranks train in this way?
+
+# %% labs={"id": "nodes.9"}
+### BEGIN SOLUTION
+networks = 4
+### END SOLUTION
+check("nodes.9", networks)
+
+# %% [markdown]
+# If rank 0 then saved its network, you would have one that has seen only a quarter of the data, but report the speedup
+# of all 4 ranks. So `labs.hvd` checks the optimizer before the first step. Here is the same run with the callbacks of
+# step 5:
+
+# %%
+if devices.has("horovod"):
+    job = jobs.run(*small, *wrong, name="refused", ranks=2, **cores)
+
+# %% [markdown]
+# ## What do the ranks wait for?
+#
+# A gradient can be averaged only when *all* ranks have computed it. How many tensors does Horovod average in each step
+# of ResNet50V2, and how many bytes do they take up in total? (Count in float32; 2 or 3 digits are enough.)
+
+# %% labs={"id": "nodes.10"}
+from labs import models
+
+network = models.network("ResNet50V2", image_size=32, classes=10)
+### BEGIN SOLUTION
+tensors = len(network.trainable_weights)
+size = models.memory(network, batch=1)["gradients"]
+### END SOLUTION
+check("nodes.10", tensors, size)
+
+# %% [markdown]
+# Horovod can record when each rank announced each tensor, and when the tensor was averaged: set `HOROVOD_TIMELINE` to a
+# file name. (Horovod remembers which tensors were announced in earlier steps, and then no longer records which rank
+# announced them. With `HOROVOD_CACHE_CAPACITY=0`, it asks again in every step.)
+
+
+# %%
+def watch(name):
+    """Environment of a job that writes its timeline; the file."""
+    file = (jobs.folder() / f"{name}_timeline.json").resolve()
+    file.unlink(missing_ok=True)
+    return {"HOROVOD_TIMELINE": str(file), "HOROVOD_CACHE_CAPACITY": "0"}, file
+
+
+trace, kind, script = recorded.horovod_timeline(), "recorded", "scripts/ResNet50_horovod.py"
+if devices.has("horovod") and not blanks.blanks(script) and not quick:
+    env, trace = watch("ResNet50")
+    options = ["--batch_size", 2 * plan.local_batch, *plan.arguments(), "--epochs", 1, "--repeats", 1]
+    job = jobs.run(script, *options, name="ResNet50_watched", ranks=2, env=env)
+    kind = "measured"
+
+# %%
+from labs.show import plots
+from lessons import timeline, timelines
+
+events = timeline.read(trace)
+plots.show(timelines.figure(events, kind=kind))
+
+# %% [markdown]
+# The upper curves rise while the backward pass works its way from the last layer to the first. Where one rank's curve
+# is higher, that rank has announced more gradients than the other. The curve of averaged gradients can only follow the
+# slower rank. In the lower part, each block is one message.
+#
+# Do you see fewer tensors than you counted? Where two biases are added to the same sum, their gradients are equal.
+# TensorFlow notices this, so Horovod averages each such pair only once.
+#
+# Every message has a start-up cost. So Horovod **fuses** tensors that are ready at the same time into one buffer, and
+# sends the buffer as one message. These messages contain the most tensors:
+
+# %%
+messages = sorted(timeline.messages(events), key=lambda row: -row["tensors"])[:4]
+shown = [row | {"MB": row["bytes"] / 1e6, "ms": 1000 * row["seconds"], "first": row["names"][0]} for row in messages]
+tables.show(
+    shown, ("message", "tensors", "MB", "ms", "first"), {"ms": "all-reduce (ms)", "first": "first tensor in it"}
+)
+
+# %% [markdown]
+# Now one rank is slow: rank 1 pauses for 50 ms in each step of a small network. This timeline has one row for each
+# tensor.
+
+# %%
+if devices.has("horovod"):
+    env, trace = watch("slow")
+    options = ["--network", "SmallCNN", "--images", 128, "--epochs", 1, "--slow", 1, 50]
+    job = jobs.run(*small, *options, name="slow", ranks=2, launcher="mpiexec", env=env | cores["env"])
+    slow = timeline.read(trace)
+    plots.show(timelines.figure(slow))
+
+# %% [markdown]
+# Which rank waits in each step: 0 or 1? The marks tell you.
+
+# %% labs={"id": "nodes.11"}
+### BEGIN SOLUTION
+waiting_rank = 0
+### END SOLUTION
+check("nodes.11", waiting_rank)
+
+# %%
+if devices.has("horovod"):
+    rows = timeline.summary(slow)[2:]  # without the first steps, in which TensorFlow traces and ranks are apart
+    for row in rows:
+        row |= {"wait": 1000 * max(row["waited"].values()), "reduce": 1000 * row["allreduce_seconds"]}
+    columns = {"step": "step", "last": "last rank", "wait": "wait for it (ms)", "reduce": "all-reduce (ms)"}
+    tables.show(rows, tuple(columns), columns)
+
+# %% [markdown]
+# The all-reduce itself is short, but when one rank pauses, every rank pays for it: the slowest rank sets the pace. On a
+# cluster, the cause may be a slow disk, a busy core or a larger shard.
+
+# %% [markdown]
 # ## Summary
 #
 # - When one rank dies, all the others wait for it. The launcher terminates them, and the first traceback names the
@@ -254,5 +390,7 @@ if batch_job and batch_job.records:
 # - A checkpoint contains the weights, the momentum and the number of finished epochs. One rank writes it, either
 #   completely or not at all. One rank reads it, then sends the contents to all the others.
 # - A rank is a SLURM task. Tasks and GPUs are counted per node, cores per rank.
+# - Without the average, every rank trains a network of its own, and no error says so.
+# - All ranks wait for the slowest one, and a timeline shows which one that is.
 #
 # Next: `21_standing_still`.

@@ -70,9 +70,9 @@ if real:
 
 # %% [markdown]
 # `line 46 > 39 > 32` says: line 46 has called a function, in which line 39 has called another one, and in that one,
-# line 32 has called the collective. The share of a core is the average over the two seconds of this inspection, and
-# includes the inspection itself. Over MPI, it does not tell you who waits: Horovod's ranks meet every millisecond,
-# whatever the script does, and whichever comes first keeps a core busy until the other one comes.
+# line 32 has called the collective. The share of a core is that of the last second. Over MPI, it does not tell you who
+# waits: Horovod's ranks meet every millisecond, whatever the script does, and whichever comes first keeps a core busy
+# until the other one comes.
 #
 # The stack of each rank ends in a collective, but the two collectives are different. One rank is in a collective that
 # the *script* lets no other rank call. Which rank is it, at which line of `fit`, and in which collective? Give the
@@ -287,7 +287,7 @@ check("standing.12", "scripts/two_means.py")
 # | nothing starts | the launcher's messages in the `.err` file | an unknown host, a port in use | let `srun` start the ranks; another port |
 #
 # You need not read it all now. This table is also in `docs/students/standstill.md`, together with what each job did
-# under each launcher. To include it in your report, add `--appendix docs/students/standstill.md` to `labs report`.
+# under each launcher.
 #
 # ## Summary
 #
@@ -389,7 +389,7 @@ check("standing.18", rank, line, collective)
 #   `import faulthandler, signal; faulthandler.register(signal.SIGUSR1)`. After that, `kill -USR1 PROCESS` in a terminal
 #   makes the program print its stacks. Send this signal only to a process that hangs: while Python runs, faulthandler
 #   can crash it. (A loop of ours on Python 3.11 crashed after 16 signals.)
-# - Horovod's timeline (notebook 08) shows which rank waited for which, up to the collective that never ended.
+# - Horovod's timeline (notebook 20) shows which rank waited for which, up to the collective that never ended.
 # - With `NCCL_DEBUG=INFO`, NCCL reports how it connects the GPUs
 #   ([NVIDIA](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/logging.html)). This helps if
 #   ranks do not find each other at the start.

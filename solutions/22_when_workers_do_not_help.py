@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Why more workers may not help
 #
-# **Time: 55 minutes, including 3 minutes of computing on 2 cores.**
+# **Time: 60 minutes, including 3 minutes of computing on 2 cores.**
 #
 # **Paths:** only *everything* contains this notebook.
 #
@@ -314,6 +314,48 @@ check("workers.9", why_sorted_loses)
 # | J. Gonzalez Ortiz and others, [2110.08133](https://arxiv.org/abs/2110.08133) | at the scale of ImageNet, local SGD is faster but *less accurate*: the results of smaller experiments do not carry over |
 #
 # Your own experiment is one of the smaller ones.
+
+# %% [markdown]
+# ## A shortcut that saves nothing
+#
+# A tempting shortcut: each of K ranks runs the same generator and takes `steps_per_epoch / K` steps. On two ranks, this
+# also halves the number of steps. Both ranks run the same program, so they create their generators with the same seed:
+
+
+# %%
+def generator(seed, batch=10):
+    """Batches of sample numbers, for ever; each pass over the 1000 samples in a new order."""
+    random = np.random.default_rng(seed)
+    while True:
+        yield from random.permutation(1000).reshape(-1, batch)
+
+
+# %% [markdown]
+# In one epoch, each of the two ranks takes half of the 100 steps. How many of the 1000 samples does neither rank read,
+# and how many do both ranks read?
+
+# %% labs={"id": "workers.10"}
+### BEGIN SOLUTION
+read_by_nobody, read_by_both = 500, 500
+### END SOLUTION
+check("workers.10", read_by_nobody, read_by_both)
+
+# %%
+if answered("workers.10"):
+    from lessons import sharding
+
+    ranks, rows = [generator(seed=7), generator(seed=7)], []
+    for epoch in (1, 2):
+        taken = [np.concatenate([next(rank) for _ in range(100 // 2)]) for rank in ranks]
+        found = sharding.coverage(taken, 1000)
+        row = {"epoch": epoch, "read by nobody": len(found.unseen), "read by both": len(found.repeated)}
+        rows.append(row | {"both ranks read the same": np.array_equal(*taken)})
+    tables.show(rows)
+
+# %% [markdown]
+# Identical generators do identical work. Here the generators continue in epoch 2, so they then deliver the other half
+# of the samples, again to both ranks. If they restarted in each epoch, nobody would ever read that half. In both cases,
+# two ranks do only what one could do. `shard` gives them different samples.
 
 # %% [markdown]
 # ## Summary

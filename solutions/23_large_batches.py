@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Large batches, idle cores, late workers
 #
-# **Time: 70 minutes, including 3 minutes of computing on 2 cores.** Three optional parts at the end take about 30
+# **Time: 70 minutes, including 3 minutes of computing on 2 cores.** Five optional parts at the end take about 40
 # minutes more.
 #
 # **Paths:** only *everything* contains this notebook.
@@ -158,7 +158,7 @@ for batch in (8, 128, 512, 1280) if quick else (2, 8, 32, 128, 512, 1280):
     measured.append({"batch": batch, "rate": rate, "steps": counts})
 compared.steps_to_target(measured)
 of_batch = {row["batch"]: row["steps"] for row in measured}
-ratio = intervals.product([of_batch[128]], [of_batch[512]])
+ratio = intervals.ratio(intervals.mean(of_batch[128]), intervals.mean(of_batch[512]))
 outcome("batches.4", ratio.value, ratio.interval)
 
 # %% [markdown]
@@ -390,7 +390,7 @@ compared.outcomes("22_when_workers_do_not_help", "23_large_batches")
 # - Far above the critical batch size, more images save no steps.
 # - Separate training runs exchange nothing. The workers of a single run wait for the slowest of them.
 #
-# Next: `24_faster_steps`. The three optional parts follow. They go deeper into the critical batch size, the
+# Next: `24_faster_steps`. Five optional parts follow. They go deeper into the critical batch size, the
 # search and the late worker; no later notebook needs them.
 #
 # ## Optional: the critical batch size from a single run
@@ -544,7 +544,7 @@ check("batches.16", told, gains)
 # once unchanged and once with a pause of 50 ms on rank 1 in each step. The two versions take turns.
 
 # %%
-paused, turns = [], jobs.Turns(patience=0 if quick else 5)
+paused, turns = [], jobs.Turns()
 if devices.has("horovod"):
     with turns:
         for name, pause in (("as_it_is", []), ("rank_1_late", ["--slow", 1, 50])):
@@ -576,6 +576,83 @@ what_steps_say = "b"
 check("batches.17", what_steps_say)
 
 # %% [markdown]
-# The timeline in notebook 08 shows which rank is late: it is the rank whose gradients come last. Step times show only
+# The timeline in notebook 20 shows which rank is late: it is the rank whose gradients come last. Step times show only
 # *that* all the ranks are waiting, and whether they wait in every step (the whole distribution shifts) or only now and
 # then (the distribution has a long tail).
+#
+# ## Optional: clip before the average, or after it?
+#
+# `clipnorm=0.005` shortens every gradient longer than 0.005 to a length of 0.005. With a rate of 1, one step of SGD
+# then changes a weight matrix W by at most 0.005, however steep the loss is. Many training runs rely on such a bound.
+# With your `distributed`, the bound holds on any number of ranks: it averages the gradients first, and then the
+# optimizer clips the average. Does the bound also hold on 4 replicas of MirroredStrategy?
+#
+# In this experiment, the batch contains the *same* 4 images four times: one replica gets all 16, or each of 4 replicas
+# gets the 4 images once. So all gradients point in the same direction, and each is far longer than 0.005. **Predict:**
+# by how much does one step change W on one replica, and on 4 replicas?
+
+# %% labs={"id": "batches.18"}
+### BEGIN SOLUTION
+change_on_1 = 0.005
+change_on_4 = 0.005
+### END SOLUTION
+predict("batches.18", [change_on_1, change_on_4])
+
+
+# %%
+import json
+
+
+def clipped(clipnorm):
+    """Rows: how far one step changes W, on so many replicas."""
+    job = jobs.run("-m", "lessons.large_batches.clipped", clipnorm, name="clipped")
+    return json.loads(job.out.read_text())
+
+
+steps = clipped(0.005)
+tables.show(steps[:2], ("replicas", "each gets", "change"), {"change": "|change of W|, clipnorm 0.005"})
+changes = {row["replicas"]: row["change"] for row in steps[:2]}
+outcome("batches.18", list(changes.values()))
+
+# %% [markdown]
+# The order of two operations makes the difference. With MirroredStrategy, Keras clips the gradient of *each replica*,
+# and then adds up the clipped gradients. Each of them is within the bound, but their sum need not be. A training run
+# whose updates stayed within the bound on one device makes larger updates on many devices, and no error tells you. The
+# same happens with `global_clipnorm` and `clipvalue`. (The course's recorder warns you before the first step.)
+#
+# What is the largest `clipnorm` that keeps the change in W on 4 replicas within 0.005, whatever images they get?
+
+# %% labs={"id": "batches.19"}
+### BEGIN SOLUTION
+clipnorm_on_4 = 0.005 / 4
+### END SOLUTION
+check("batches.19", clipnorm_on_4, changes)
+
+# %%
+if answered("batches.19"):
+    head = {"change": f"|change of W|, clipnorm {clipnorm_on_4:g}"}
+    tables.show(clipped(clipnorm_on_4)[1:], ("replicas", "each gets", "change"), head)
+
+# %% [markdown]
+# Now the bound holds. With different images, the gradients of the replicas point in different directions. Their sum is
+# then shorter than the bound, and the step is smaller than a single worker's would be. To clip as a single worker does,
+# average the gradients *first*, as your optimizer and `labs.hvd` do.
+#
+# ## Optional: three rules for the rate
+#
+# With the linear rule, you multiply the rate by K; with the square-root rule, you multiply it by the square root of K
+# (notebook 04). You can try any power in between; 2/3 is only an example, which no theory prescribes. Write `rates`:
+# given K and the rate for one rank, it returns three rates, by the **linear**, the **square-root** and the
+# **2/3-power** rule.
+
+
+# %% labs={"id": "batches.20"}
+def rates(rate, K):
+    ### BEGIN SOLUTION
+    return rate * K, rate * K**0.5, rate * K ** (2 / 3)
+    ### END SOLUTION
+
+
+if check("batches.20", rates):
+    rules = ("linear", "square root", "2/3 power")
+    tables.show([{"K": K} | dict(zip(rules, rates(0.01, K))) for K in (1, 2, 4, 8, 64)], ("K", *rules))

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Making a step faster, and watching it: what limits a step, and what makes it shorter
 #
-# **Time: 75 minutes, including 5 minutes of computing on 2 cores.** Four optional parts take about 20 minutes more.
+# **Time: 75 minutes, including 5 minutes of computing on 2 cores.** Six optional parts take about 35 minutes more.
 #
 # **Paths:** only *everything* contains this notebook.
 #
@@ -21,10 +21,11 @@
 from labs import data, devices, jobs, presets, recorded, results  # first: it silences TensorFlow's start-up messages
 from labs.checks import answered, check, outcome, predict
 from labs.measure.step import compiled
-from labs.results import intervals, metrics, watched
+from labs.results import intervals, metrics
 from labs.show import plots, tables
 from lessons import on_gpu
 from lessons.faster_steps import by_hand, feeding, limited, pictures, profile
+from lessons.faster_steps import samples
 from lessons.faster_steps import watched as show_watched
 
 import random
@@ -43,7 +44,7 @@ print(f"preset {presets.choose().name}; {devices.cores()} cores; GPUs: {devices.
 # A **sampler** watches a training run. Several times a second, it records for each rank how many cores and how much
 # memory the rank uses, how many images it has processed, and how many page faults it has caused. (A page fault means
 # that the operating system gave the process another page of memory.) On GPUs, it also records utilisation, memory and
-# power. You can watch any training run of this course: set `LABS_SAMPLES=0.2` in its environment.
+# power.
 #
 # Here two ranks train over MPI, and rank 1 pauses for 150 ms in each step. Rank 0 waits for it, and has nothing to
 # compute during that time. **Predict:** what share of its core does rank 0 use, averaged over the whole run? Give a
@@ -60,13 +61,13 @@ seconds = 2 if quick else 6
 slow = None
 if devices.has("horovod"):
     job = limited.start("E", name="pausing", launcher="mpiexec", seconds=seconds).wait()
-    slow = watched.ranks(jobs.folder() / job.name) if job.state == "finished" else None
+    slow = samples.ranks(jobs.folder() / job.name) if job.state == "finished" else None
     print(job.explain())
 outcome("faster.1", slow[0].mean("cores") if slow else None)
 
 # %%
 title = "Rank 1 pauses in each step" if slow else "Recorded: two ranks over MPI"
-slow = slow or [watched.read(file) for file in recorded.traces()["B"]]
+slow = slow or [samples.read(file) for file in recorded.traces()["B"]]
 plots.show(show_watched.figure(slow, title=title))
 
 # %% [markdown]
@@ -115,7 +116,7 @@ tables.show(shown, ("rank", *headers), headers)
 # Large tensors, such as large gradients, cause many page faults. Many small messages cause few.
 
 # %%
-traces = {case: [watched.read(file) for file in files] for case, files in recorded.traces().items()}
+traces = {case: [samples.read(file) for file in files] for case, files in recorded.traces().items()}
 over = {"mpiexec": ", over MPI", "horovodrun": ", over Gloo", None: ""}
 shown = {f"Run {case}{over[limited.SETTINGS[case].launcher]}": ranks for case, ranks in traces.items()}
 plots.show(show_watched.several(shown))
@@ -164,7 +165,7 @@ for change in (None, remedy) if case else ():
     if job.state != "finished":
         print(job.explain())
         break
-    ranks = watched.ranks(jobs.folder() / job.name)
+    ranks = samples.ranks(jobs.folder() / job.name)
     rates[change] = sum(rank.images_per_second for rank in ranks)
     plots.show(show_watched.figure(ranks, title=f"Run {case}, {change or 'as it was'}"))
 outcome("faster.3", rates[remedy] / rates[None] if len(rates) == 2 else None)
@@ -295,7 +296,7 @@ def run(name, script, *options):
         print(f"{name!r}: kept as measured before. Measure a changed script under a new name.")
         return
     number = len(runs)
-    turns = jobs.Turns(patience=0 if quick else 5)  # seconds, in all, to wait for a quiet machine
+    turns = jobs.Turns()
     with turns:
         given = turns.start("scripts/slow.py", *short, name=f"given_{number}")
         job = turns.start(script, *options, *short, name=f"faster_{number}")
@@ -378,7 +379,7 @@ check("faster.7", runs if own else ..., gains)
 # - Name the limit, remove it, and measure again. A remedy for a different limit changes nothing.
 # - Read each file only once and in advance, and read several files in parallel. Do not fetch anything inside a step.
 #
-# Next: `25_memory_and_exchange`. Four optional parts follow.
+# Next: `25_memory_and_exchange`. Six optional parts follow.
 
 # %% [markdown]
 # ## Optional: a share of the maximum
@@ -530,3 +531,116 @@ tables.show(on_gpu.fetching())
 # A fetch lengthens a short step by a larger share than a long one. A callback with `on_train_batch_end` makes Keras
 # fetch the loss in every step, which is why the course's recorder uses the *beginning* of a batch instead. Read the
 # loss only in every hundredth step, or at the end of the epoch.
+
+# %% [markdown]
+# ## Optional: an image folder
+#
+# Large data sets are read from files during training, in a pipeline: files → decode → preprocess → shuffle → batch →
+# prefetch. Here are the sorted digits as a folder of PNG files, with one subfolder for each class:
+
+# %%
+from lessons import formats
+
+some = data.load("digits", images=480)
+by_class = np.argsort(some.labels, kind="stable")
+source = data.Dataset("sorted digits", some.images[by_class], some.labels[by_class], some.classes)
+pngs = formats.write_folder(source, jobs.folder() / "digits_png")
+print(len(pngs), "files:", *("/".join(file.split("/")[-3:]) for file in (pngs[0], pngs[-1])))
+
+# %% [markdown]
+# `reads` counts the files that are opened and decoded: `reads.file` wraps `tf.io.read_file`, and `reads.image` wraps
+# `tf.io.decode_png`.
+
+# %%
+reads = formats.Reads()
+
+
+def read_png(file):
+    """One file to (image, label): read, decode, preprocess."""
+    image = reads.image(reads.file(file))
+    label = tf.strings.to_number(tf.strings.split(file, "/")[-2], tf.int64)
+    return tf.cast(image, tf.float32) / 255, label
+
+
+# %% [markdown]
+# Where in this pipeline does the shard belong? Write `folder_share`: it returns the share of one rank as a
+# `tf.data.Dataset` of (image, label) pairs. Use `from_tensor_slices(files)`, `.shard` and `.map(read_png)`. No rank may
+# open a file that it does not need.
+
+
+# %% labs={"id": "faster.12"}
+def folder_share(files, rank, size):
+    ### BEGIN SOLUTION
+    return tf.data.Dataset.from_tensor_slices(files).shard(size, rank).map(read_png)
+    ### END SOLUTION
+
+
+check("faster.12", folder_share, pngs, reads)
+
+# %%
+if answered("faster.12"):
+    reads.reset()
+    train = folder_share(pngs, 0, 2).shuffle(240, seed=0).batch(16).prefetch(2)
+    labels = [label for _, batch_of_labels in train.as_numpy_iterator() for label in batch_of_labels]
+    print(f"rank 0 of 2: opened {len(reads.opened)} files, {reads.read:,} bytes; decoded {reads.decoded} images")
+    print("images of each class:", np.bincount(labels))
+
+# %% [markdown]
+# ## Optional: TFRecord files
+#
+# Many small files are slow on a cluster's file system, so samples are often packed, as **records**, into a few large
+# files. Here are the digits again, written to four TFRecord files in sorted order. `reads.records` reads the records of
+# files, and `reads.example` decodes one record. Now there are three places where you can shard:
+
+# %%
+records = formats.write_tfrecords(source, jobs.folder() / "digits_tfrecord", files=4)
+names = tf.data.Dataset.from_tensor_slices(records)
+places = {
+    "the files": lambda rank, size: reads.records(names.shard(size, rank)).map(reads.example),
+    "the records, before decoding": lambda rank, size: reads.records(names).shard(size, rank).map(reads.example),
+    "the samples, after decoding": lambda rank, size: reads.records(names).map(reads.example).shard(size, rank),
+}
+
+# %% [markdown]
+# **Predict** for two ranks: what share of the 480 images does rank 0 *decode* if you shard the samples after decoding?
+# And what share does it decode if you shard the files? Give two numbers from 0 to 1.
+
+# %% labs={"id": "faster.13"}
+### BEGIN SOLUTION
+decoded_of_samples, decoded_of_files = 1, 0.5
+### END SOLUTION
+predict("faster.13", [decoded_of_samples, decoded_of_files])
+
+# %%
+rows, decoded = [], {}
+for place, share in places.items():
+    reads.reset()
+    labels = [label for _, label, _ in share(0, 2).as_numpy_iterator()]
+    row = {"rank 0 of 2 shards ...": place, "files opened": len(reads.opened), "bytes read": reads.read}
+    row |= {"images decoded": reads.decoded, "samples kept": len(labels)}
+    rows.append(row | {"of the classes 0 to 9": " ".join(map(str, np.bincount(labels, minlength=10)))})
+    decoded[place] = reads.decoded / len(source.labels)
+tables.show(rows)
+outcome("faster.13", [decoded["the samples, after decoding"], decoded["the files"]], how="counted")
+
+# %% [markdown]
+# If you shard the files, a rank reads only half the bytes, but its share is only as fair as its files are. Each of
+# these files contains neighbouring classes, so the two ranks train on different classes. If you shard the records, the
+# shares are fair, but every rank reads everything. If you shard after decoding, every rank also has to decode
+# everything.
+#
+# Suppose that eight workers shard these four *files*. How many workers get nothing at all?
+
+# %% labs={"id": "faster.14"}
+### BEGIN SOLUTION
+workers_without_data = 4
+### END SOLUTION
+check("faster.14", workers_without_data)
+
+# %%
+if answered("faster.14"):
+    print([sum(1 for _ in places["the files"](rank, 8)) for rank in range(8)], "samples for ranks 0 to 7")
+
+# %% [markdown]
+# So shuffle *before* you write the files, write many more files than workers (a multiple of the number of workers), and
+# shard the files. If you cannot do that, shard the records before they are decoded.

@@ -237,7 +237,7 @@ if answered("memory.5") and devices.has("horovod") and not quick:
 # 2. each rank updates its share of the weights, using its share of the state;
 # 3. **all-gather**: every rank gets all the new weights.
 #
-# An all-reduce *is* a reduce-scatter followed by an all-gather (as in the ring of notebook 02b), so the ranks should
+# An all-reduce *is* a reduce-scatter followed by an all-gather (as in the ring of notebook 02), so the ranks should
 # send no more than before.
 #
 # Write the class `ShardedSGD` in `scripts/sharded_optimizer.py`; it takes about a dozen lines, and comments in the file

@@ -19,14 +19,15 @@
 # workers.
 
 # %%
-from labs import costs, devices, jobs, presets, recorded
+from labs import devices, jobs, presets, recorded
 from labs.checks import answered, check, outcome, predict
 from labs.measure import breakdown
 from labs.models import counts
 from labs.results import steps as of_steps
 from labs.show import plots, tables, widgets
 from lessons import timeline, timelines
-from lessons.where_a_step_goes import experiments, pictures
+from lessons.where_a_step_goes import experiments, pictures, what_if
+from lessons.where_a_step_goes.fitted import measured_steps
 
 from statistics import mean, median
 
@@ -200,7 +201,7 @@ within_expected = 0.7
 predict("step.3", within_expected)
 
 # %% [markdown]
-# Horovod's timeline (notebook 08) shows when each rank announced each gradient, and when the gradients were averaged.
+# Horovod's timeline (notebook 20) shows when each rank announced each gradient, and when the gradients were averaged.
 # Here you record the timelines of two short training runs on two ranks: one with the default settings, and one with
 # **fusion** turned off, so that every tensor is sent as a separate message.
 
@@ -255,7 +256,7 @@ outcome("step.3", shown[0]["share"], how=kind)
 # size that leaves the shortest exchange after the backward pass, first at 25 Gbit/s and then at 5 Gbit/s.
 
 # %%
-pictures.networks()  # counts both networks, which takes some seconds the first time
+what_if.networks()  # counts both networks, which takes some seconds the first time
 widgets.explore(
     pictures.overlap,
     bucket=list(pictures.BUCKETS),
@@ -291,7 +292,7 @@ check("step.4", what_it_says)
 # longer than the mean:
 
 # %%
-from labs.costs.stragglers import slowest
+from lessons.step_model import slowest
 
 rows = [{"workers": f"{n:,}", "slowest": slowest(n, 0.03)} for n in (1, 2, 4, 16, 64, 256, 1024, 4096)]
 tables.show(rows, ("workers", "slowest"), {"slowest": "slowest step / mean step, if steps vary by 3 %"})
@@ -304,15 +305,15 @@ tables.show(rows, ("workers", "slowest"), {"slowest": "slowest step / mean step,
 # $$ \text{step} = \text{computation}(\text{batch}) \times \frac{\text{slowest}}{\text{mean}} + \text{exchange that the
 # backward pass does not hide.} $$
 #
-# `labs.costs` fits this model to measured steps. You measured eight configurations: 2 networks with 2 batch sizes each,
-# on 1 and 2 workers. The fit uses five of them (the four on one worker and one on two workers) and then predicts the
-# other three. Compare these predictions with the measurements:
+# The computation is a line over the batch size, fitted to measured steps of one worker. You measured eight
+# configurations: 2 networks with 2 batch sizes each, on 1 and 2 workers. The fit uses five of them (the four on one
+# worker and one on two workers) and then predicts the other three. Compare these predictions with the measurements:
 
 # %%
-every = [seen for found in steps.values() for seen in breakdown.observations(found)]
+every = [each for found in steps.values() for each in measured_steps(found)]
 given = (pair[0], plan.local_batch)
-held_out = [seen for seen in every if seen.workers == 2 and (seen.model, seen.local_batch) != given]
-fitted = experiments.fitted([seen for seen in every if seen not in held_out])
+held_out = [each for each in every if each.workers == 2 and (each.model, each.local_batch) != given]
+fitted = experiments.fitted([each for each in every if each not in held_out])
 predicted = experiments.predictions(fitted, held_out)
 if predicted:
     plots.show(pictures.held_out(predicted))
@@ -332,8 +333,9 @@ if shown:
     )
 
 # %% [markdown]
-# The intervals of the measured times are valid only for the few minutes in which the steps were measured. Where the
-# residual is larger than the intervals, the model is missing something. Look for candidates in the pictures above:
+# The intervals of the predictions contain only the noise of the steps that were fitted. Those of the measured times are
+# valid only for the few minutes in which the steps were measured. Where the residual is larger than the intervals, the
+# model is missing something. Look for candidates in the pictures above:
 # sharing the machine costs time that does not depend on the bytes, the ranks wait for each other, and 514 tensors
 # produce more messages than 174. Then look at the fitted parameters. The notes below the table say which effects the
 # fit could not tell apart.
@@ -404,15 +406,13 @@ if answered("step.5"):
 
 # %%
 largest = {name: experiments.largest_batch(name, plan.image_size, 2 * plan.local_batch) for name in steps}
-shown, notes = [], []
+shown = []
 for name in steps if full else ():
     for what, batch in (("equal", plan.local_batch), ("its largest", largest[name])):
-        told = costs.predict_from_fit(full, name, 2, batch)
-        efficiency = "{:.3f} [{:.3f}, {:.3f}]".format(told.efficiency.value, *told.efficiency.interval)
+        value, (low, high) = full.efficiency(name, 2, batch)
+        efficiency = f"{value:.3f} [{low:.3f}, {high:.3f}]"
         shown.append({"network": name, "batch": f"{batch:,} ({what})", "efficiency": efficiency})
-        notes += [note for note in told.notes if note not in notes and note not in full.notes]
-tables.show(shown, ("network", "batch", "efficiency"), {"efficiency": "predicted efficiency [95 % interval]"})
-print(*(f"Note: {note}." for note in notes), sep="\n")
+tables.show(shown, ("network", "batch", "efficiency"), {"efficiency": "predicted efficiency [noise of the fit]"})
 
 # %% [markdown]
 # Now **measure** the efficiency. The next cell times steps of the kinds *alone* and *exchange*, with each network's
@@ -431,9 +431,9 @@ for name in list(steps)[:1] if quick else steps:
 shown = []
 for name in at_largest if full else ():
     for what, found in (("equal", steps[name]), ("its largest", at_largest[name])):
-        told = costs.predict_from_fit(full, name, 2, found["local_batch"]).efficiency.value
+        predicted, _ = full.efficiency(name, 2, found["local_batch"])
         value, (low, high) = breakdown.efficiency(found)
-        row = {"network": name, "batch": f"{found['local_batch']:,} ({what})", "predicted": told}
+        row = {"network": name, "batch": f"{found['local_batch']:,} ({what})", "predicted": predicted}
         shown.append(row | {"measured": f"{value:.3f} [{low:.3f}, {high:.3f}]"})
 tables.show(shown, ("network", "batch", "predicted", "measured"), {"measured": "measured [95 % interval]"})
 
@@ -445,15 +445,22 @@ tables.show(shown, ("network", "batch", "predicted", "measured"), {"measured": "
 #
 # ## What if: 4096 workers
 #
-# Now use the same model with the data of a machine that you do not have: nodes with 8 V100 GPUs each, connected by
-# Ethernet (`labs/machines/v100-ethernet25.toml`). Everything here is **predicted**, for images of 224x224 pixels. Move
-# one control at a time and look at both plots: the efficiencies and the shares of a step. A dotted curve means that the
-# batch does not fit into the GPU's 16 GB of memory.
+# Now use the same model for a machine that you do not have: nodes with 8 V100 GPUs each, connected by Ethernet.
+# Everything here is **computed**, for images of 224x224 pixels, from the inputs in this table. It is arithmetic with
+# stated assumptions: nothing was measured on such a machine.
+
+# %%
+rows = [{"input": name, "value": str(found), "source": found.source} for name, found in what_if.INPUTS.items()]
+tables.show(rows, ("input", "value", "source"), {"value": "value [range]"})
+
+# %% [markdown]
+# Move one control at a time and look at both plots: the efficiencies and the shares of a step. A dotted curve means
+# that the batch does not fit into the GPU's 16 GB of memory.
 
 # %%
 widgets.explore(
     pictures.scaling,
-    network=list(pictures.NAMES),
+    network=list(what_if.NAMES),
     batch=[8, 16, 32, 64, 128, 256],
     bandwidth=[10, 25, 100, 400],
     latency=[2, 10, 30, 100],
@@ -464,21 +471,22 @@ widgets.explore(
 
 # %% [markdown]
 # The bandwidth between nodes is in Gbit/s, the latency in microseconds per message, and fusion in MiB (0 means that
-# every tensor is sent as a separate message). Accumulation is the number of passes before each exchange.
+# every tensor is sent as a separate message). Accumulation is the number of passes before each exchange. In float16, a
+# GPU computes 2.71 times as fast as in float32 (measured for ResNet-50 by DLPerf, assumed for both networks).
 #
-# The curves show *central* values, but each prediction also has an interval. Both networks are predicted for the same
-# machine. Whatever the machine's file leaves uncertain, such as the real speed of the links, shifts both curves
-# together, so part of this uncertainty cancels in their ratio. You know the order of the two only if the 95 % interval
-# of **their ratio** does not contain 1:
+# The curves show *central* values, but each efficiency also has a range: what the ranges of the inputs make of it. Both
+# networks run on the same machine. Whatever is uncertain about it, such as the real speed of the links, shifts both
+# curves together, so part of this uncertainty cancels in their ratio. Even with these assumptions, you know the order
+# of the two only if the range of **their ratio** does not contain 1:
 
 # %%
 shown = []
 for what, batches in (("equal", (64, 64)), ("its largest", (128, 64))):
     for workers in (8, 64, 512, 4096):
-        told = pictures.order(workers, batches, bandwidth=10)
-        cells = {key: f"{value:.3f} [{low:.3f}, {high:.3f}]" for key, (value, (low, high)) in told.items()}
+        found = what_if.order(workers, batches, bandwidth=10)
+        cells = {key: f"{value:.3f} [{low:.3f}, {high:.3f}]" for key, (value, (low, high)) in found.items()}
         shown.append({"batch": f"{what}: {batches[0]} and {batches[1]}", "workers": f"{workers:,}", **cells})
-print("predicted efficiencies at 10 Gbit/s, with 95 % intervals")
+print("computed efficiencies at 10 Gbit/s, with their ranges")
 tables.show(shown, tuple(shown[0]), {"ratio": f"{large} / {small}"})
 
 # %% [markdown]
@@ -492,33 +500,24 @@ tables.show(shown, tuple(shown[0]), {"ratio": f"{large} / {small}"})
 
 # %% labs={"id": "step.6"}
 ### BEGIN SOLUTION
-below_small = pictures.first_below(small, batch=128, bandwidth=10)
-below_large = pictures.first_below(large, batch=64, bandwidth=10)
-higher_at_equal = pictures.told(pictures.order(64, (64, 64), bandwidth=10)["ratio"][1])
-higher_at_largest = pictures.told(pictures.order(64, (128, 64), bandwidth=10)["ratio"][1])
+below_small = what_if.first_below(small, batch=128, bandwidth=10)
+below_large = what_if.first_below(large, batch=64, bandwidth=10)
+higher_at_equal = what_if.ahead(what_if.order(64, (64, 64), bandwidth=10)["ratio"][1])
+higher_at_largest = what_if.ahead(what_if.order(64, (128, 64), bandwidth=10)["ratio"][1])
 ### END SOLUTION
 check("step.6", below_small, below_large, higher_at_equal, higher_at_largest)
 
 # %% [markdown]
-# How far can you trust such a prediction? The model was tested on 21 published efficiencies, each predicted with
-# constants taken only from other sources (`labs/machines/README.md`). The table compares the model with two
-# simpler ones:
+# How far can you trust such numbers? They are as good as their assumptions. A range contains what the ranges of the
+# inputs make of the result. Nobody has shown that it contains what such a machine really does. What the model leaves
+# out can be as large as what it computes: on one machine with 32 V100, four programs trained ResNet-50 with
+# efficiencies from 0.82 to 0.94 (Oneflow-Inc/DLPerf, 2020). All four run one process per GPU. If one process drives
+# several GPUs, the efficiency depends more on the program than on the machine: on 8 V100, one such program reached
+# 0.86, and another 0.20 (tensorpack/benchmarks). Only a measurement of your program tells.
 #
-# | predicted by | inside the 95 % interval | median error | largest error | median width |
-# |---|---|---|---|---|
-# | one constant for all of them | 20 of 21 | 0.037 | 0.226 | 0.418 |
-# | the model, assuming that links take no time | 21 of 21 | 0.016 | 0.208 | 0.328 |
-# | the model | 21 of 21 | 0.018 | 0.112 | 0.200 |
-#
-# "21 of 21" alone says little, because a constant does nearly as well, though with wider intervals. Most of the
-# published efficiencies are similar, and for these, using the data about the links does not reduce the median error. The link data matter
-# where a network exchanges a lot of data: there they reduce the largest error. All of these results come from programs
-# that run one process per GPU. If one process drives several GPUs, the efficiency depends more on the program than on
-# the machine, so do not use the model without measurements of that program.
-#
-# You may know the order of two networks even if their intervals overlap: look at the ratio. Conversely, you may not
+# You may know the order of two networks even if their ranges overlap: look at the ratio. Conversely, you may not
 # know the order even if their curves are clearly apart in a picture. A statement about "the scaling of ResNet152V2"
-# must give the batch *and* the interval.
+# must give the batch *and* the range.
 #
 # Now go back to 25 Gbit/s and a batch of 64 for both networks, and set fusion to **0**. The central curve of
 # ResNet152V2 was above the other one. Now it lies below it, from 32 workers on. Why?

@@ -104,7 +104,7 @@ game.puzzle("harder.1")
 # right and receives another one from the left.</details> <details><summary>Hint 2</summary>First K - 1 steps in which
 # parts are added up. Rank r sends part r first. Which part arrives from the left at the same time, and which part does
 # it send next?</details> <details><summary>Hint 3</summary>After these steps, rank r holds the complete sum of part (r
-# + 1) % K. In K - 1 more steps, the complete parts travel on and replace what is there. Notebook 02b does the same with
+# + 1) % K. In K - 1 more steps, the complete parts travel on and replace what is there. Notebook 02 does the same with
 # numbers.</details>
 
 

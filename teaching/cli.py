@@ -1,20 +1,17 @@
 """The `teach` command, for instructors and authors: the course built from its sources, released and graded.
 
-Every command is a function; its docstring is its help, and cli.toml has its options. What it needs is imported when it
-runs, so that `teach --help` is quick.
+Every command is a function behind its options; its docstring is its help. What it needs is imported when it runs, so
+that `teach --help` is quick.
 """
 
 from pathlib import Path
 
-from labs import files
-from labs.command_line import CommandLine, say
+from labs.command_line import CommandLine, option, say
 from labs.errors import UseError
 from labs.printed import printable
 
 TEACH = CommandLine(
-    "teach",
-    "From the course's sources to notebooks, a release, points and feedback; in the course's folder.",
-    files.beside(__file__),
+    "teach", "From the course's sources to notebooks, a release, points and feedback; in the course's folder."
 )
 command, main = TEACH.command, TEACH.main
 
@@ -28,35 +25,32 @@ def _course():
     raise UseError(f"{here} is in no course with its sources (solutions/): go to a clone of its repository.")
 
 
-@command("build")
+@command(
+    "build",
+    option("names", nargs="*", help="such as 05_resnet50_scaling (default: all)"),
+    option("--check", action="store_true", help="only say whether all generated files are up to date"),
+    option("--force", action="store_true", help="execute also what did not change"),
+    option("--no-execute", action="store_true", help="all but the executed notebooks"),
+    option("--student", metavar="DIR", help="write the tree that students get"),
+)
 def _build(args):
-    """Notebooks from their sources in solutions/."""
+    """Notebooks, scripts and batch scripts from their sources in solutions/."""
     from teaching.author import build, students
 
     root = _course()
     if args.check:
-        return _told(build.check(root, args.names), "Sources and generated files agree.")
+        problems = build.check(root, args.names)
+        print("\n".join(problems) or "Sources and generated files agree.")
+        return 1 if problems else 0
     if args.student:
-        students.student_tree(root, args.student, holds=not args.no_holds)
+        students.student_tree(root, args.student)
         print(f"The tree for students is in {args.student}.")
     else:
         build.build(root, names=args.names or None, execute=not args.no_execute, force=args.force)
     return 0
 
 
-@command("render")
-def _render(args):
-    """Batch scripts slurm/<site>/*.sh from solutions/slurm and slurm/sites."""
-    from teaching.author import render
-
-    root = _course()
-    if args.check:
-        return _told(render.check(root), "Batch scripts, sources and sites agree.")
-    render.write(root, render.scripts(root))
-    return 0
-
-
-@command("site")
+@command("site", option("out", metavar="DIR", help="folder of the pages"))
 def _site(args):
     """The course as web pages: DIR/students, and with the solutions DIR/instructors."""
     from teaching.author import web
@@ -65,54 +59,51 @@ def _site(args):
     print(*(f"{args.out}/{edition}/index.html" for edition in web.EDITIONS))
 
 
-@command("release")
+@command(
+    "release",
+    option("--out", required=True, metavar="ZIP", help="the file to write, such as course.zip"),
+    option("--site", metavar="ID", help="the one site, besides local, whose files go along (default: all)"),
+    option("--notebooks", metavar="NN-NN,NN", help="such as 00-05,11, or a path: afternoon, practical (default: all)"),
+    option("--no-criteria", action="store_true", help="without what a good answer contains"),
+)
 def _release(args):
-    """What students get of the course, in one zip, and beside it the same as web pages."""
-    from labs.checks import tasks
+    """What students get of the course, in one zip."""
     from teaching.grading import release
 
-    if args.path and args.notebooks:
-        raise UseError("--path and --notebooks both say which notebooks: give one of them.")
-    path = args.path and ",".join(lesson.notebook.partition("_")[0] for lesson in tasks.on_path(args.path))
-    root = _course()
-    given = release.release(root, args.out, args.site, path or args.notebooks, criteria=not args.no_criteria)
+    given = release.release(_course(), args.out, args.site, args.notebooks, criteria=not args.no_criteria)
     print(f"Wrote {args.out}: no line of a solution is in it. Notebooks:", *(Path(name).stem for name in given))
-    if not args.no_web:
-        print(release.pages(root, args.out, given))
 
 
-@command("collect")
+@command(
+    "collect",
+    option("source", metavar="FROM", help="a folder with them, or the zip that Moodle or Canvas exports"),
+    option("--out", default="grades", help="folder of the grading (default: grades)"),
+)
 def _collect(args):
-    """Brings submissions together under numbers; says what was damaged, late, double or left out."""
-    from teaching.grading import collect, worksheet
+    """Brings submissions together under numbers; says what was damaged, double or left out."""
+    from teaching.grading import collect
 
-    due, sheet = collect.moment(args.due), args.worksheet and worksheet.of_hand_ins(args.worksheet, args.column)
-    print(*collect.collect(args.source, args.out, due, sheet), sep="\n")
+    print(*collect.collect(args.source, args.out), sep="\n")
 
 
-@command("check")
+@command(
+    "check",
+    option("--notebooks", nargs="+", metavar="NAME", help="those given out (default: as before, or all but optional)"),
+    option("--no-run", action="store_true", help="do not run anything that students wrote"),
+    option("--out", default="grades", help="folder of the grading (default: grades)"),
+)
 def _check(args):
     """Looks at every submission: evidence, numbers, and the checks again in the sandbox; finished ones stay."""
     from labs import sandbox
     from teaching.grading import check
-    from teaching.grading.graded import Graded
 
     if not args.no_run and (missing := sandbox.sandbox_missing()):
         print(f"Nothing of the students' is run, since there is no sandbox: {missing}. All else is looked at.")
     count = check.check(args.out, _course(), args.notebooks, execute=not args.no_run, report=say)
-    print(*map(printable, check.left_open(Graded(args.out).found)), sep="\n")
-    print(f"{count} looked at; the others are as they were.")
+    print(f"{count} looked at; the others are as they were. `teach out` says what is left to you.")
 
 
-@command("rerun")
-def _rerun(args):
-    """Trains a student's script again, small and in the sandbox; compares speedup and loss with what was handed in."""
-    from teaching.grading import rerun
-
-    print(*map(printable, rerun.rerun(args.out, args.number, args.task, report=say)), sep="\n")
-
-
-@command("desk")
+@command("desk", option("--out", default="grades", help="folder of the grading (default: grades)"))
 def _desk(args):
     """Writes the notebook in which written answers are graded by keyboard."""
     from teaching.grading import desk
@@ -120,33 +111,45 @@ def _desk(args):
     print(f"Wrote {desk.write(args.out)}: open it in JupyterLab.")
 
 
-@command("mark")
+@command(
+    "mark",
+    option("number", metavar="NUMBER", help="of the submission, as 007"),
+    option("item", nargs="?", metavar="ITEM", help="of the rubric, as T5.1, or the id of a check"),
+    option("share", nargs="?", type=float, metavar="SHARE", help="from 0 to 1; ITEM alone takes the mark back"),
+    option("--comment", action="append", default=[], metavar="TEXT", help="an id of the comment bank, or a text"),
+    option("--confirm", action="append", default=[], metavar="KIND", help="a kind of finding that is true"),
+    option("--sentence", metavar="TEXT", help="with --confirm: all that the student reads of it"),
+    option("--dismiss", action="append", default=[], metavar="KIND", help="a kind of finding that means nothing"),
+    option("--reopen", action="append", default=[], metavar="KIND", help="a kind of finding, to be decided again"),
+    option("--out", default="grades", help="folder of the grading (default: grades)"),
+)
 def _mark(args):
     """Keeps what a person decides of a submission, and prints all that is kept of it; findings reach no student
     before."""
-    from teaching.grading import collect, disputes, marks
+    from teaching.grading import collect, marks
     from teaching.grading.graded import Graded
 
     out, number, graded = args.out, args.number, Graded(args.out)
-    path = collect.submission(out, number)
+    collect.submission(out, number)
     if args.sentence and not args.confirm:
         raise UseError("--sentence says what a student reads of a finding: name the kind with --confirm.")
-    if args.answer and not args.item:
-        raise UseError("--answer needs the ITEM that the student disputes: `teach out` names it.")
     for kinds, state in ((args.confirm, "confirmed"), (args.dismiss, "dismissed"), (args.reopen, None)):
         if kinds:
             marks.decide(out, number, graded.found.get(number), kinds, state, args.sentence or "")
-    if args.answer:
-        marks.reply(out, number, args.item, args.answer, disputes.of(collect.contents(path)))
-    back = args.item and args.share is None and not (args.answer or args.comment)
-    if args.share is not None or args.comment or back:
-        item = args.item if args.share is not None or back else None
+    if args.item or args.comment:
+        item = None if args.comment and args.share is None else args.item  # without a share, its mark stays
         marks.mark(out, number, graded.rules, item, args.share, args.comment)
     kept = marks.load(out).get(number, marks.Marks())
     print(f"Kept of {number}:", *map(printable, [*kept.lines()] or ["nothing"]), sep="\n  ")
 
 
-@command("pin")
+@command(
+    "pin",
+    option("check", nargs="?", metavar="CHECK", help="its id"),
+    option("comment", nargs="?", metavar="COMMENT", help="what all who made the mistake read"),
+    option("--of", metavar="NUMBER", help="a submission with the mistake that is meant, where there are several"),
+    option("--out", default="grades", help="folder of the grading (default: grades)"),
+)
 def _pin(args):
     """Pins a comment to a mistake, for all who made it; without CHECK, lists the mistakes by how many made them."""
     from teaching.grading import pins
@@ -154,7 +157,7 @@ def _pin(args):
 
     found = Graded(args.out).found
     if args.comment is not None:
-        made = pins.add(args.out, found, args.check, args.comment, args.of, args.share)
+        made = pins.add(args.out, found, args.check, args.comment, args.of)
         print(f"Pinned to {args.check}. It reaches {len(made.numbers)}: {', '.join(made.numbers)}.")
         return
     for each in pins.mistakes(found):
@@ -162,7 +165,12 @@ def _pin(args):
             say(f"{len(each.numbers)} x {each.check} ({', '.join(each.numbers)}): {' '.join(each.hint.split())}")
 
 
-@command("out")
+@command(
+    "out",
+    option("--worksheet", metavar="FILE", help="Moodle's worksheet or Canvas' gradebook: a copy gets the points"),
+    option("--column", metavar="NAME", help="its column for the points, where several could be it"),
+    option("--out", default="grades", help="folder of the grading (default: grades)"),
+)
 def _out(args):
     """Writes grades.csv, feedback for each student, the overview, and what Moodle or Canvas takes back; says whose
     points moved."""
@@ -171,16 +179,10 @@ def _out(args):
     print(*map(printable, results.write(args.out, args.worksheet, args.column)), sep="\n")
 
 
-@command("oral")
+@command("oral", option("--out", default="grades", help="folder of the grading (default: grades)"))
 def _oral(args):
     """Three questions for a talk with each student, drawn from their own records and scripts; nothing is judged by
     them."""
     from teaching.grading import oral
 
-    print(*oral.write(args.out, _course(), args.seed), sep="\n")
-
-
-def _told(problems, none):
-    """Print problems, one line each, or that there are none; returns the exit code."""
-    print("\n".join(problems) or none)
-    return 1 if problems else 0
+    print(*oral.write(args.out, _course()), sep="\n")

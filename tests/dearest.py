@@ -1,7 +1,7 @@
-"""What the tests cost: the dearest are printed at the end, and kept in build/dearest.json.
+"""What the tests cost: the dearest 20 are printed at the end, with processor time.
 
 Processor time of a test is that of its process, of the programs that it waits for, and of those that the server runs
-for it (warm/warm_server.py). What nobody waits for, as the daemons of a cluster, is in the machine's sum only.
+for it (warm/warm_server.py). What nobody waits for, as the daemons of a cluster, is left out.
 """
 
 import json
@@ -9,50 +9,38 @@ import resource
 import time
 from collections import defaultdict
 
-import psutil
 import pytest
-
-MOST = 30
 
 
 class Dearest:
-    """A plugin of pytest. shared: a folder of all processes of the run. kept: the file for the list."""
+    """A plugin of pytest. shared: a folder of all processes of the run, where each test leaves a line."""
 
-    def __init__(self, shared, kept, config):
-        self._file, self._kept, self._worker = shared / "costs.jsonl", kept, hasattr(config, "workerinput")
-        self._begun, self._busy = time.monotonic(), _busy()
+    def __init__(self, shared, config):
+        self._file, self._worker = shared / "costs.jsonl", hasattr(config, "workerinput")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item):
-        wall, spent = time.monotonic(), _spent()
+        wall, cpu = time.monotonic(), _spent()
         try:
             return (yield)
         finally:
-            cost = [item.nodeid, time.monotonic() - wall, _spent() - spent]
+            cost = [item.nodeid, time.monotonic() - wall, _spent() - cpu]
             with open(self._file, "a") as file:  # a line is written at once
                 file.write(json.dumps(cost) + "\n")
 
     def pytest_terminal_summary(self, terminalreporter):
         if self._worker or not self._file.exists():
             return
-        costs = read(self._file)
-        told = {"wall_seconds": time.monotonic() - self._begun}
-        told["processor_seconds"] = sum(cpu for _, cpu in costs.values())
-        told["processor_seconds_of_machine"] = _busy() - self._busy
-        rows = sorted(costs.items(), key=lambda row: -row[1][1])
-        told["tests"] = [{"test": name, "wall_seconds": wall, "processor_seconds": cpu} for name, (wall, cpu) in rows]
-        if len(rows) < MOST:
+        rows = sorted(_costs(self._file).items(), key=lambda row: -row[1][1])
+        if len(rows) <= 20:
             return
-        self._kept.parent.mkdir(exist_ok=True)
-        self._kept.write_text(json.dumps(told, indent=1))
-        terminalreporter.section(f"{MOST} dearest tests: seconds by the clock, of processors")
-        for name, (wall, cpu) in rows[:MOST]:
+        terminalreporter.section("dearest tests: seconds by the clock, of processors")
+        for name, (wall, cpu) in rows[:20]:
             terminalreporter.line(f"{wall:7.1f} {cpu:7.1f}  {name}")
-        line = "{wall_seconds:.0f} s by the clock; {processor_seconds:.0f} s of processors in tests"
-        terminalreporter.line(f"{line}, {{processor_seconds_of_machine:.0f}} s on the whole machine".format(**told))
+        terminalreporter.line(f"{sum(cpu for _, (_, cpu) in rows):.0f} s of processors in all tests")
 
 
-def read(file):
+def _costs(file):
     """{test: [seconds by the clock, of processors]}; the cells of a notebook together."""
     costs = defaultdict(lambda: [0.0, 0.0])
     for line in file.read_text().splitlines():
@@ -65,11 +53,5 @@ def read(file):
 
 def _spent():
     """Processor seconds of this process and of those that it has waited for."""
-    of = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(each.ru_utime + each.ru_stime for each in of)
-
-
-def _busy():
-    """Processor seconds that this machine has worked."""
-    times = psutil.cpu_times()
-    return sum(times) - times.idle - getattr(times, "iowait", 0.0)
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)

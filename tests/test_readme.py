@@ -1,32 +1,20 @@
-"""The README is one page; docs/measured.md names the commands behind its figures, and no benchmark is missing."""
+"""docs/measured.md names the commands behind its figures, and no benchmark is missing."""
 
 import re
-from pathlib import Path
+
+from tree import ROOT
 
 from labs import cli
 
-ROOT = Path(__file__).resolve().parents[1]
-MEASURED = ROOT / "docs/measured.md"
 
-
-def test_the_readme_is_one_page():
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 1500
-
-
-def rows():
-    """(command, what, figure) of each row."""
-    text = MEASURED.read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| command |")]
-    return [tuple(cell.strip() for cell in line.removeprefix("|").removesuffix("|").split(" | ")) for line in lines]
-
-
-def test_each_row_names_a_command_that_there_is(capsys):
-    found, command = rows(), None
-    assert len(found) > 10
-    for row in found:
-        assert len(row) == 3 and all(row[1:]), row
-        command = row[0] or command  # an empty cell: the command of the row above
-        program, *words = re.fullmatch(r"`(.+)`", command)[1].split()
+def test_each_row_of_what_was_measured_names_a_command_that_there_is_and_no_benchmark_is_left_out():
+    text, command = (ROOT / "docs/measured.md").read_text(encoding="utf-8"), None
+    rows = [line.strip("|").split(" | ") for line in text.splitlines() if re.match(r"\| (?!command \|)", line)]
+    assert len(rows) > 10
+    for row in rows:
+        assert len(row) == 3 and row[1].strip() and row[2].strip(), row
+        command = row[0].strip() or command  # an empty cell: the command of the row above
+        program, *words = command.strip("`").split()
         if program == "make":
             assert f"\n{words[0]}:" in (ROOT / "Makefile").read_text(encoding="utf-8"), row
         elif program == "python":
@@ -34,9 +22,4 @@ def test_each_row_names_a_command_that_there_is(capsys):
         else:
             assert program == "labs", row
             cli.LABS.parser().parse_args(words)  # else it exits
-
-
-def test_no_benchmark_is_left_out():
-    text = MEASURED.read_text(encoding="utf-8")
-    named = set(re.findall(r"benchmarks/(\w+\.py)", text))
-    assert named == {path.name for path in (ROOT / "benchmarks").glob("*.py")}
+    assert set(re.findall(r"benchmarks/(\w+\.py)", text)) == {path.name for path in ROOT.glob("benchmarks/*.py")}

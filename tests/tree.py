@@ -17,18 +17,6 @@ def tracked(*options):
 
 def clean_environment(**changes):
     """This process's environment without compilers, an active environment or settings of uv's own run."""
-    dropped = (
-        "CC",
-        "CXX",
-        "VIRTUAL_ENV",
-        "CONDA_PREFIX",
-        "UV",
-        "UV_NO_SYNC",
-        "UV_PROJECT_ENVIRONMENT",
-        "UV_CACHE_DIR",
-        "MAKEFLAGS",
-        "MAKELEVEL",
-        "MFLAGS",
-        "PYTHONDONTWRITEBYTECODE",
-    )
-    return {**{key: value for key, value in os.environ.items() if key not in dropped}, **changes}
+    dropped = "CC CXX VIRTUAL_ENV CONDA_PREFIX UV UV_NO_SYNC UV_PROJECT_ENVIRONMENT UV_CACHE_DIR MAKEFLAGS MAKELEVEL "
+    dropped += "MFLAGS PYTHONDONTWRITEBYTECODE"
+    return {key: value for key, value in os.environ.items() if key not in dropped.split()} | changes

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from benchmarks.gpu_proof import plan, summary
 from labs import data, devices, files, jobs, models  # first: it silences TensorFlow's start-up messages
-from labs.results import intervals
+from labs.results import intervals, metrics
+from labs.results import run as records
 
 
 @dataclass(frozen=True)
@@ -43,23 +44,30 @@ def doctor(sizes, case):
 
 
 def train(sizes, case, model, precision="float32"):
-    """The kit's training program; what its recorder wrote, what the sampler saw, and the peak of the GPU's memory."""
+    """The kit's training program; what its recorder wrote, and the peak of the GPU's memory."""
     import keras
 
     from labs.training import program
 
     keras.config.set_dtype_policy(precision)
     program.main(_options(sizes, case, model))
-    found = summary.training(case.runs / f"{case.name}.json") | {"peak_bytes": _peak()}
-    if os.environ.get("LABS_SAMPLES"):
-        from labs.results import watched
+    return summary.training(case.runs / f"{case.name}.json") | {"peak_bytes": _peak()}
 
-        samples = watched.ranks(case.runs / case.name)[0]
-        found |= {"samples": len(samples.samples), "cores_used": samples.mean("cores")}
-        seen = [gpu for sample in samples.samples for gpu in sample["gpus"]]
-        found["gpus_seen"] = len(samples.samples and samples.samples[-1]["gpus"])
-        for key in ("utilisation", "memory", "power"):
-            found[f"highest_{key}"] = max((gpu[key] for gpu in seen), default=None)
+
+def watch(sizes, case, model):
+    """The same with a sampler beside it, and what that saw."""
+    from lessons.faster_steps import samples
+    from lessons.faster_steps.sampler import Sampler
+
+    sampler = Sampler(case.runs / f"{case.name}.rank0.samples", every=0.1).start()
+    found = train(sizes, case, model)
+    sampler.stop()
+    rank = samples.ranks(case.runs / case.name)[0]
+    found |= {"samples": len(rank.samples), "cores_used": rank.mean("cores")}
+    seen = [gpu for sample in rank.samples for gpu in sample["gpus"]]
+    found["gpus_seen"] = len(rank.samples and rank.samples[-1]["gpus"])
+    for key in ("utilisation", "memory", "power"):
+        found[f"highest_{key}"] = max((gpu[key] for gpu in seen), default=None)
     return found
 
 
@@ -70,35 +78,6 @@ def _options(sizes, case, model, strategy=None, workers=1, name=None):
     asked |= {"epochs": sizes.epochs, "image_size": sizes.image_size, "dataset": f"synthetic:{sizes.images}"}
     asked |= {"run": name or case.name, "runs": case.runs}
     return [f"--{key}={value}" for key, value in asked.items()]
-
-
-def predict(sizes, case, model, precision):
-    """What `labs predict` says of a step, before it is measured: of the H100's file, or of a core's on the CPU."""
-    from labs import costs
-    from labs.models import counts
-
-    name = "laptop"
-    if gpus := devices.machine()["gpus"]:
-        name = case.runs / "gpu.toml"
-        files.write(name, machine_file(gpus[0]))
-    facts = counts.of(model, sizes.image_size, 10)
-    found = costs.predict_from_machine(
-        model,
-        facts,
-        costs.load_machine(name),
-        1,
-        sizes.local_batch,
-        image_size=sizes.image_size,
-        precision=precision.removeprefix("mixed_") if gpus else "float32",
-    )
-    step = found.quantities["step_seconds"]
-    return {"machine": found.as_dict()["machine"], "step_seconds": step.value, "interval": list(step.interval)}
-
-
-def machine_file(gpu):
-    """The file of a machine with one such GPU, for `labs predict`: an H200, else an H100."""
-    told = [f'name = "one {gpu}"', "[device]", f'base = "{"H200" if "H200" in gpu else "H100"}"']
-    return "\n".join([*told, "[node]", "devices = 1", 'bandwidth = "50 GB/s"', ""])
 
 
 def loop(sizes, case, model):
@@ -136,8 +115,6 @@ def loop(sizes, case, model):
 
 def turns(sizes, case):
     """The trainings of `steps`, an epoch of each in turn, and the first of them twice: their ratios, and the floor."""
-    from labs.measure import study
-
     trained = {part.name: part for part in plan.parts(sizes)}["steps"].cases
     asked = {f"{case.name}_{key.replace(' ', '_')}": arguments for key, (_, arguments) in trained.items()}
     first, *others = asked
@@ -153,11 +130,14 @@ def turns(sizes, case):
     paths = {name: case.runs / f"{name}.json" for name in names}
     ratios = []
     for name in names[1:]:
-        ratio, floor = study.itself([paths[name], paths[first]])
+        one, other = records.load(paths[name]), records.load(paths[first])
+        rounds, _ = metrics.quiet_rounds(one, other)
+        ratio = intervals.paired([one.rounds[n] for n in rounds], [other.rounds[n] for n in rounds])
         ratios.append({"of": f"{name} / {first}".replace(f"{case.name}_", ""), "ratio": ratio.value})
         ratios[-1]["interval"] = ratio.interval
-        ratios[0].setdefault("floor", floor)
-    return {"ratios": ratios, "waited": every.waited} | {name: summary.training(path) for name, path in paths.items()}
+    low, high = ratios[0]["interval"] or (None, None)  # no difference below that of the first from itself is believed
+    ratios[0]["floor"] = max(high, 1 / low) - 1 if low else None
+    return {"ratios": ratios} | {name: summary.training(path) for name, path in paths.items()}
 
 
 def maxbatch(sizes, case, model):

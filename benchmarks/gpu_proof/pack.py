@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 MOST = 64 * 2**20  # bytes
 # What run.sh asks for; the machine's own packages serve where they fit.
-ASKED = ("keras", "pydantic", "psutil", "tabulate", "tqdm", "nvidia-ml-py")
+ASKED = ("keras", "pydantic", "psutil", "tabulate", "nvidia-ml-py")
 # And what these need, without what comes with JAX (numpy, scipy, ml-dtypes, opt-einsum).
 NEEDED = (
     "absl-py",

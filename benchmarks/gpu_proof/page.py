@@ -33,8 +33,6 @@ def lines(records):
         yield "|---|---|---|---|"
         for key, case in part["cases"].items():
             said = _said(case.get("result") or {}) or _of(case)
-            if name == "predict" and case["state"] == "done" and (outcome := _result(records, "steps", key)):
-                said += f"; measured then: {_number(outcome['step_seconds'])}"
             yield f"| {key} | {case['state']} | {case.get('seconds', '')} | {said} |"
 
 

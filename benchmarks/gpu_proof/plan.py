@@ -59,21 +59,19 @@ def parts(sizes):
     precisions = ("float32", "mixed_float16")
     kinds = [(model, precision) for model in sizes.models for precision in precisions]
     every = {f"{model} {kind}": ("train", {"model": model, "precision": kind}) for model, kind in kinds}
-    predictions = {f"{model} {kind}": ("predict", {"model": model, "precision": kind}) for model, kind in kinds}
     modes = {mode: ("recompute", {"mode": mode}) for mode in ("none", "blocks")}
     fetched = {model: ("fetch", {"model": model}) for model in dict.fromkeys(("SmallCNN", first))}
     same, large = {"float32": ("same_steps", {})}, sizes.models[-1]
     hvd, nccl = ("tensorflow", "horovod"), {"model": first, "ranks": 1}
     return [
         Part("doctor", "What this machine has", {"machine": ("doctor", {})}),
-        Part("predict", "What `labs predict` says before the training", predictions),
         Part("steps", "Training on 1 worker, every step recorded", every),
         Part("loop", "The kit against a bare loop, in turns", only("loop")),
         Part("turns", "These trainings in turns, the first of them twice, all in one memory", {"all": ("turns", {})}),
         Part("maxbatch", "The largest batch, by running out of memory", only("maxbatch")),
         Part("precision", "A step in each precision against float32, in turns", only("precision")),
         Part("recompute", "Peak memory of a step that keeps or recomputes activations", modes),
-        Part("sampler", "The sampler beside a training", only("train"), env={"LABS_SAMPLES": "0.1"}),
+        Part("sampler", "The sampler beside a training", only("watch")),
         Part("input", "The input pipeline alone, and a training with and without it", only("feed")),
         Part("fetch", "The loss fetched in each step, against once at the end, in turns", fetched),
         Part(

@@ -57,7 +57,7 @@ html_math_renderer = "mathml"  # what browsers draw themselves: nothing is fetch
 ROOM = "# {0}\n\n```{{eval-rst}}\n.. automodule:: {0}\n   :members:\n   :imported-members:\n```\n"
 FILES = {
     "Scripts of the solutions": ("solutions/scripts/*.py", "solutions/slurm/*.sh"),
-    "Sites and machines": ("slurm/sites/*.toml", "labs/machines/*.toml"),
+    "Sites": ("slurm/sites/*.toml",),
 }
 PARTS = {
     "Notebooks": ("notebooks/",),
@@ -98,8 +98,7 @@ def add_pages(app):
 # ---- notebooks ----------------------------------------------------------------------------------------
 
 NOTE = {
-    "students": "This is the notebook as you get it. Its figures and tables come from one run of the solutions. "
-    "Whatever would give an answer away is left out: you will see it when you run the notebook yourself.",
+    "students": "This is the notebook as you get it. Its figures and tables appear when you run it.",
     "instructors": "This is the solution, as it was executed on 2 cores without a GPU.",
 }
 

@@ -6,12 +6,8 @@ judging         check, judge, answered, and the decorator `judges` that binds a 
 prediction      predict, outcome, and both over all items
 reflection      reflect: what a written answer contains, ticked by the student
 student_code    a student's code while it is judged: its error with its line, and an end to what has none
-dispute         what a student says against the points of a task, for whoever grades
 kept            progress.json, and the progress over all items
 reading         what judges look at: numbers, what a function gives and changes
-tryout          a training script tried out in a process of its own: what it does, as facts
-scripts         what every judge of a script begins with: is it there, is it blank, where does it stop?
-stand_in        what takes the place of Horovod where ranks are played: numbers, modules
 """
 
 from labs.checks.judging import answered, check, judge

@@ -9,13 +9,12 @@ A judge stands in the questions.py of its lesson, bound to the id of a task of t
 It gets the student's answer and yields cases, `yield condition, hint`. The first case whose condition holds decides;
 the judge goes no further. The hint names the likely mistake and not the answer. None says that the answer is right, as
 is an answer for which no condition holds. A hint is made before its condition is looked at, so it must be possible to
-make it for any answer. A judge never returns a hint: its last case is `yield True, hint`. Functions that judges share
-yield cases, too, and are called with `yield from`; what they return, if anything, is a value that they found.
+make it for any answer. A judge's last case is `yield True, hint`. Functions that judges share yield cases, too, and are
+called with `yield from`; what they return, if anything, is a value that they found.
 
 With LABS_STRICT=1 in the environment, as in CI, an answer that is not right is an error.
 """
 
-import ast
 import html
 import importlib
 import inspect
@@ -23,45 +22,44 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Generator
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from labs import blanks
 from labs.checks import kept, student_code, tasks
 
 JUDGES = {}
 RIGHT = {}  # id: whether the newest answer of this kernel was, or cannot be judged here
-CAN_BE_MISSING = ("horovod", "jax")  # what the course goes on without
+UNFIT = "is not what is asked for here"
 
 
 class NotDone(Exception):
     """Raised by a judge for an answer that still holds blanks; the text says where."""
+
+    state, says = "open", "not done yet."
 
 
 class NotTried(NotDone):
     """Raised by a judge for an answer that cannot be judged on this machine; the text says why. What needs the answer
     goes on."""
 
+    says = "not tried out."
+
 
 class OnlyRead(NotDone):
     """Raised by a judge for an answer that is right as far as it can be read here; the text says what was not looked
     at."""
 
+    state, says = "right", "As far as it can be read here:"
+
 
 class TooNoisy(NotDone):
     """Raised by a judge for an answer from a measurement that cannot be: the text says why. It is to be made again."""
 
-
-class HintReturned(tasks.TaskError):
-    """A judge does not yield its hints: they would be lost, and wrong answers taken for right."""
-
-
-_YIELD = (
-    "A judge yields its hints and returns nothing: write `yield condition, hint`, and `yield True, hint` for the last."
-)
+    says = "too noisy: measure again."
 
 
 class NotRight(AssertionError):
@@ -69,8 +67,7 @@ class NotRight(AssertionError):
 
 
 def judges(id, as_written=False, varied=None):
-    """Decorator: the function judges the answers to task `id`. Raises TaskError if another one does already, and
-    HintReturned for one that yields nothing.
+    """Decorator: the function judges the answers to task `id`.
 
     as_written: it gets a text that is a number as the text (`as_number`), for an answer with which a cell goes on.
     varied: for a student's function whose arguments cannot be changed number by number: a function of these arguments
@@ -78,13 +75,8 @@ def judges(id, as_written=False, varied=None):
     """
 
     def bind(judge):
-        if not inspect.isgeneratorfunction(judge):
-            raise HintReturned(f"{judge.__qualname__}, which is to judge {id}, yields no cases. {_YIELD}")
         judge.as_written, judge.varied = as_written, varied
-        other = JUDGES.setdefault(id, judge)
-        if (other.__module__, other.__qualname__) != (judge.__module__, judge.__qualname__):
-            raise tasks.TaskError(f"Two functions judge {id}: {other.__qualname__} and {judge.__qualname__}.")
-        JUDGES[id] = judge  # the same one again when its module is reloaded
+        JUDGES[id] = judge
         return judge
 
     return bind
@@ -96,10 +88,9 @@ def judge_of(id):
     if isinstance(item, tasks.Choice):
         return partial(_choose, item)
     if id not in JUDGES and isinstance(item, tasks.Check):
-        importlib.import_module(f"lessons.{lesson}.questions")
+        importlib.import_module(f"lessons.{lesson.name}.questions")
     if id not in JUDGES:
-        missing = f"lessons/{lesson}/questions.py has no judge for it."
-        raise tasks.TaskError(f"Nothing judges {id}, {item.kind}: {missing}")
+        raise tasks.TaskError(f"Nothing judges {id}, {item.kind}: no judge in lessons/{lesson.name}/questions.py.")
     return JUDGES[id]
 
 
@@ -113,43 +104,18 @@ def _choose(item, answer):
 
 
 def _is_blank(value):
-    """True for `...`, None, and a function whose body, as it is written, is still `...` or gives a name `...`."""
+    """True for `...`, None, and a function that holds a blank as it is written."""
     if value is ... or value is None:
         return True
-    if not inspect.isfunction(value):
-        return False
     try:
-        written = ast.parse(textwrap.dedent(inspect.getsource(value))).body[0]
-    except (OSError, SyntaxError):  # no text is known of it, or it stands in the middle of an expression
+        return inspect.isfunction(value) and bool(blanks.blanks(textwrap.dedent(inspect.getsource(value))))
+    except (OSError, blanks.BuildError):  # no text is known of it, or it stands in the middle of an expression
         return False
-    body = getattr(written, "body", None)
-    if not isinstance(body, list):
-        return False
-    if any(isinstance(node, ast.Assign) and getattr(node.value, "value", None) is ... for node in ast.walk(written)):
-        return True
-    *before, last = [getattr(getattr(statement, "value", None), "value", None) for statement in body]
-    return last is ... and all(isinstance(value, str) for value in before)  # a docstring may stand before
 
 
 def unfilled(answers):
-    """True if any answer is still blank: `...`, None, a function without a body, or a container that holds `...`."""
+    """True if any answer is still blank: `...`, None, a function with a blank, or a container that holds `...`."""
     return any(_is_blank(answer) or any(value is ... for value in _held(answer)) for answer in answers)
-
-
-def decided(cases: Generator[tuple[Any, str | None], None, Any]) -> str | None:
-    """The hint of the first case that holds: a text, or None for a right answer. None, too, if no case holds.
-
-    cases: what calling a judge gave. Raises HintReturned for a judge that ends with a value.
-    """
-    while True:
-        try:
-            holds, hint = next(cases)
-        except StopIteration as end:
-            if end.value is not None:
-                raise HintReturned(f"{cases.__qualname__} returned {end.value!r:.60}. {_YIELD}") from None
-            return None
-        if holds:
-            return hint
 
 
 def judge(id: str, *answers: Any) -> tuple[str, str]:
@@ -165,20 +131,13 @@ def judge(id: str, *answers: Any) -> tuple[str, str]:
 
     def judged():
         if unfilled(answers):
-            return "open", _OPEN
+            raise NotDone("Fill the blank above (`...`) and run the cell again.")
         as_written = isinstance(item, tasks.Choice) or getattr(judge, "as_written", False)
         given = answers if as_written else [as_number(answer) for answer in answers]
-        hint = _no_answer(given) or decided(judge(*given))
+        hint = _no_answer(given) or next((hint for holds, hint in judge(*given) if holds), None)
         return ("wrong", hint) if hint else ("right", item.why)
 
     return outlived(judged, answers)
-
-
-TOO_NOISY = "too noisy: measure again."
-_OPEN = "not done yet. Fill the blank above (`...`) and run the cell again."
-NOT_TRIED = "not tried out."
-ONLY_READ = "As far as it can be read here:"
-_NAN = "NaN is not a number: 0/0 and infinity - infinity give it. Which line of yours does?"
 
 
 def as_number(answer: Any) -> Any:
@@ -197,25 +156,16 @@ def outlived(judged, answers):
     """What `judged` returns. A student's answer may be anything, also a program that ends; the check outlives it."""
     try:
         return student_code.limited(judged)
-    except OnlyRead as problem:
-        return "right", f"{ONLY_READ} {problem}"
-    except NotTried as problem:
-        return "open", f"{NOT_TRIED} {problem}"
-    except TooNoisy as problem:
-        return "open", f"{TOO_NOISY} {problem}"
     except NotDone as problem:
-        return "open", f"not done yet. {problem}"
-    except (KeyboardInterrupt, HintReturned):
+        return problem.state, f"{problem.says} {problem}"
+    except KeyboardInterrupt:
         raise
     except SystemExit:
         return "wrong", "your answer ends the whole program (sys.exit, quit): let it return instead."
     except student_code.Endless as problem:
-        return ("wrong", f"{problem}: stopped after {student_code.SECONDS} s without an end. Does this loop end?")
+        return "wrong", f"{problem}: stopped after {student_code.SECONDS} s without an end. Does this loop end?"
     except BaseException as problem:
         return "wrong", student_code.told(problem) or _unfit(answers, student_code.said(problem))
-
-
-UNFIT = "is not what is asked for here"
 
 
 def _unfit(answers, said):
@@ -224,11 +174,6 @@ def _unfit(answers, said):
         odd = [answer for answer in answers if not isinstance(answer, int | float | np.number)][:1] or answers
         given = " and ".join(f"{kept.shown(answer)[:40]} ({type(answer).__name__})" for answer in odd)
         return f"{given} {UNFIT}: a number, a text, a list? The question says which."
-    if "'generator'" in said:
-        return (
-            "Your function returns a generator, which holds no values yet: put it into `list(...)`. If your function "
-            "holds a `yield`, use `return` instead."
-        )
     if "NoneType" in said:
         return "Your function returns nothing (None). Does every path through it end in a `return`?"
     return f"What your function returns {UNFIT} ({said.rstrip('.')}): its description says what to return."
@@ -245,7 +190,7 @@ def _no_answer(answers):
         for value in (answer, *_held(answer)):
             number = isinstance(value, np.ndarray | np.generic | float | complex) and np.asarray(value)
             if number is not False and number.dtype.kind in "fc" and np.isnan(number).any():
-                return _NAN
+                return "NaN is not a number: 0/0 and infinity - infinity give it. Which line of yours does?"
             if _own_equality(type(value)):
                 return f"{type(value).__name__} defines its own equality (__eq__): give a number, text or list."
     return None
@@ -284,21 +229,18 @@ def check(id: str, *answers: Any, without: str | None = None) -> Judgement:
 
     id: of a check
     answers: the student's: a number, text, list, function, figure, path of a script, as the question asks
-    without: what this answer needs and a machine may lack (a word of CAN_BE_MISSING). In strict mode this is the only
-        reason for which an answer may stay open, and only where it really is missing
+    without: a package that this answer needs and a machine may lack. In strict mode this is the only reason for which
+        an answer may stay open, and only where it really is missing
 
-    Raises TaskError for an unknown id or word, and NotRight in strict mode for an answer that is not right; a
-    measurement that was too noisy is no reason for it.
+    Raises TaskError for an unknown id, and NotRight in strict mode for an answer that is not right; a measurement that
+    was too noisy is no reason for it.
     """
-    if without is not None and without not in CAN_BE_MISSING:
-        raise tasks.TaskError(f"{id}: without={without!r} is not a reason; allowed: {', '.join(CAN_BE_MISSING)}.")
     state, text = judge(id, *answers)
     kept.keep(tasks.task(id), state, answers)
-    RIGHT[id] = state == "right" or text.startswith(NOT_TRIED)
+    RIGHT[id] = state == "right" or text.startswith(NotTried.says)
     show(id, state, text)
-    excused = state == "open" and without is not None and find_spec(without) is None
-    excused = excused or text.startswith(TOO_NOISY)
-    if state != "right" and not excused:
+    missing = state == "open" and without is not None and find_spec(without) is None
+    if state != "right" and not missing and not text.startswith(TooNoisy.says):
         refuse_if_strict(id, state, text)
     return Judgement(state)
 

@@ -1,22 +1,21 @@
 """What a student has done: runs/progress.json, the written answers of the notebooks, and both over all tasks."""
 
+import itertools
 import json
 import re
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, ValidationError
-from pydantic_core import from_json
 
-from labs import files
+from labs import files, schema
 from labs.checks import tasks
 
 PLACEHOLDER = "Write your answer here"
 
 
-class Kept(BaseModel, strict=True, extra="forbid"):
+class Kept(BaseModel, strict=True):
     """What progress.json says of one item."""
 
     state: Literal["open", "wrong", "right", "predicted"]
@@ -26,7 +25,15 @@ class Kept(BaseModel, strict=True, extra="forbid"):
     answer: str = ""
     outcome: float | str | list[float] | None = None  # of a prediction
     interval: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
-    ticked: list[str] | None = None  # of what a good written answer contains
+
+
+class _ProgressFile(BaseModel, strict=True):
+    version: Literal[1]
+    items: dict[str, Kept]
+
+
+class DamagedError(OSError):
+    """A progress.json that is not one; the text says why."""
 
 
 def progress_file():
@@ -37,98 +44,40 @@ def progress_file():
 
 
 def read_progress():
-    """{id: {state, points, attempts, when, answer}}; empty if nothing was done yet.
-
-    A damaged file gives what can be recovered, with a printed warning.
-    """
+    """{id: {state, points, attempts, when, answer, and what the kind of item adds}}; empty if nothing was done yet, or
+    with a printed warning where the file cannot be read."""
     path = progress_file()
     try:
-        found, damage, _ = read(path)
+        return read(path)
     except OSError as problem:
-        print(f"Warning: {path} cannot be read: {problem.strerror}. Your progress is not shown.")
+        print(f"Warning: {path} cannot be read ({problem.strerror}). Your progress is not shown.")
         return {}
-    if damage:
-        print(f"Warning: {path} is damaged ({damage}); {len(found)} items of it can be read.")
-    return found
 
 
-def read(path: str | Path) -> tuple[dict[str, dict], str | None, bytes | None]:
-    """({id: item}, None, bytes) of the progress.json at `path`; ({}, None, None) where there is none.
-
-    A damaged one gives what can be recovered, and what is wrong in place of None. Raises OSError.
-    """
+def read(path: str | Path) -> dict[str, dict]:
+    """{id: item} of the progress.json at `path`; {} where there is none. Raises OSError: DamagedError for a file that
+    is no progress.json."""
     try:
-        data = Path(path).read_bytes()
+        whole = _ProgressFile.model_validate_json(Path(path).read_bytes())
     except FileNotFoundError:
-        return {}, None, None
-    return *_items(data), data
-
-
-def _items(data: bytes) -> tuple[dict[str, dict], str | None]:
-    text = data.decode("utf-8-sig", errors="replace")
-    try:
-        data.decode()
-        whole = json.loads(text)["items"]
-        found, damage = {id: _item(item) for id, item in whole.items()}, None
-    except (ValueError, RecursionError) as problem:
-        found, damage = {}, f"{problem}"[:80]
-        try:
-            for match in islice(re.finditer(r'"([^"\\]{1,20})":\s*(?=\{)', text), 1000):
-                found[match[1]] = _scan(text, match.end())
-        except RecursionError:
-            pass
-    except (KeyError, TypeError, AttributeError):
-        return {}, "it holds no items"
-    good = {id: item for id, (item, _) in found.items() if item}
-    odd = [id for id, (_, whole) in found.items() if not whole]
-    if odd and not damage:
-        damage = f"its entry {odd[0]!r:.30} is not valid"
-    return good, damage
-
-
-def _scan(text, position):
-    """What `_item` says of the item that begins here, also of one that the end of the text cuts off."""
-    try:
-        return _item(json.JSONDecoder().raw_decode(text, position)[0])
-    except ValueError:
-        pass
-    try:
-        return _item(from_json(text[position:], allow_partial=True))
-    except ValueError:
-        return None, False
-
-
-def _item(found):
-    """(item as a dict, or None without a state; whether all of it was as it must be)."""
-    for whole in (True, False):
-        try:
-            return Kept.model_validate(found).model_dump(), whole
-        except ValidationError as problem:
-            wrong = {error["loc"][0] for error in problem.errors() if error["loc"]}
-            if not wrong or "state" in wrong:
-                break
-            found = {key: value for key, value in found.items() if key not in wrong}
-    return None, False
-
-
-def _keep_aside(path, data):
-    """Copy a damaged file to <name>.bad-1, or the next number; returns that path. Raises OSError."""
-    number = 1
-    while (bad := path.with_name(f"{path.name}.bad-{number}")).exists():
-        if bad.read_bytes() == data:
-            return bad
-        number += 1
-    files.write(bad, data)
-    return bad
+        return {}
+    except ValidationError as problem:
+        raise DamagedError(0, f"it is damaged: {schema.first_mistake(problem)[:200]}", str(path)) from None
+    return {id: item.model_dump() for id, item in whole.items.items()}
 
 
 def keep(item, state, answers):
-    """Write the state of one item into progress.json, atomically. What was right stays right, with its answer.
+    """Write the state of one item into progress.json, atomically. What was right stays right, with its answer."""
+    answer, when = shown(answers[0] if len(answers) == 1 else answers), datetime.now(UTC).isoformat(timespec="seconds")
 
-    A damaged file is kept aside first; a file that cannot be read is not replaced.
-    """
-    answer = shown(answers[0] if len(answers) == 1 else answers)
-    _change(item, lambda before: _judged(item, before, state, answer))
+    def change(before):
+        now, its = state, answer
+        if before.get("state") in ("right", "predicted") and state in ("open", "wrong"):
+            now, its = before["state"], before["answer"] or answer
+        points, attempts = item.points if now == "right" else 0, before.get("attempts", 0) + 1
+        return before | {"state": now, "points": points, "attempts": attempts, "when": when, "answer": its}
+
+    _change(item, change)
 
 
 def keep_outcome(item, outcome, interval):
@@ -137,56 +86,26 @@ def keep_outcome(item, outcome, interval):
     _change(item, lambda before: before | came)
 
 
-def keep_tick(item, line, ticked):
-    """Write whether a student has ticked this line of what a good answer contains; ticks at other lines stay."""
-
-    def change(before):
-        others = [each for each in before.get("ticked") or () if each != line]
-        return {"state": "open"} | before | {"ticked": others + [line] * ticked}
-
-    _change(item, change)
-
-
 def _change(item, change):
-    """Replace one item of progress.json by change(what it was); a line is printed where that is not possible."""
+    """Replace one item of progress.json by change(what it was); a line is printed where that is not possible.
+
+    A damaged file is kept aside, and another one begun; a file that cannot be read is not replaced.
+    """
     path = progress_file()
     try:
         with files.locked(path):
-            items, damage, data = read(path)
-            if damage:
-                bad = _keep_aside(path, data)
-                print(f"Warning: {path} was damaged ({damage}); kept as {bad.name}, with {len(items)} items recovered.")
+            try:
+                items = read(path)
+            except DamagedError as problem:
+                names = (path.with_name(f"{path.name}.bad-{number}") for number in itertools.count(1))
+                aside = next(name for name in names if not name.exists())
+                path.rename(aside)
+                print(f"Warning: {path} is kept as {aside.name}, and a new one is begun: {problem.strerror}")
+                items = {}
             items[item.id] = change(items.get(item.id, {}))
-            _write(path, items)
+            files.write(path, json.dumps({"version": 1, "items": items}, indent=1))
     except OSError as problem:
         print(f"Warning: cannot keep your progress in {path}: {problem.strerror}. Your answers still count here.")
-
-
-def _judged(item, before, state, answer):
-    """The item as a dict after an answer; before: as it was, or {}."""
-    if before.get("state") in ("right", "predicted") and state in ("open", "wrong"):
-        state, answer = before["state"], before["answer"] or answer
-    points, attempts = item.points if state == "right" else 0, before.get("attempts", 0) + 1
-    when = datetime.now(UTC).isoformat(timespec="seconds")
-    return before | {"state": state, "points": points, "attempts": attempts, "when": when, "answer": answer}
-
-
-def forget(path, ids, keep_old):
-    """Take the items `ids` out of the progress.json at `path`; returns how many of them it held.
-
-    keep_old: function that keeps the bytes of the file as it was; called before anything is changed. Raises OSError.
-    """
-    with files.locked(path):
-        items, _, data = read(path)
-        left = {id: item for id, item in items.items() if id not in ids}
-        if len(left) < len(items):
-            keep_old(data)
-            _write(path, left)
-    return len(items) - len(left)
-
-
-def _write(path, items):
-    files.write(path, json.dumps({"version": 1, "items": items}, indent=1))
 
 
 def shown(value, text=repr):
@@ -219,7 +138,7 @@ def answers(notebook: str | Path) -> dict[str, str | None]:
 def written(text):
     """A written answer without its heading, and without what the solutions add below it."""
     text = re.sub(r"\A\s*#+[^\n]*your answer[^\n]*\n?", "", text)
-    return re.split(r"\n\*\*A good answer (?:contains|holds)\*\*", text)[0].strip()  # "holds": of older solutions
+    return text.partition("\n**A good answer contains**")[0].strip()
 
 
 def progress(folder: str | Path = ".") -> list[dict]:
@@ -227,9 +146,14 @@ def progress(folder: str | Path = ".") -> list[dict]:
 
     kind: check (a choice is one), prediction or answer. No judge is imported.
     """
-    items, texts = read_progress(), {}
+    texts = {}
     for notebook in sorted(Path(folder).glob("[0-9][0-9]*_*.ipynb")):
         texts |= answers(notebook)
+    return rows(read_progress(), texts)
+
+
+def rows(items: dict[str, dict], texts: dict[str, str | None]) -> list[dict]:
+    """The rows of `progress`, of what `read` and `answers` give."""
     rows = []
     for id, (lesson, item) in tasks.items().items():
         state = items.get(id, {}).get("state", "open")

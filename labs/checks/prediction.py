@@ -100,12 +100,7 @@ def _ratios(said, found):
 
 def _said(entry):
     """The prediction that progress.json keeps in an item, or None."""
-    if entry.get("state") != "predicted":
-        return None
-    try:
-        return ast.literal_eval(entry["answer"])
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return entry["answer"]
+    return ast.literal_eval(entry["answer"]) if entry.get("state") == "predicted" else None
 
 
 def _text(value):
@@ -122,28 +117,25 @@ def read(item, value, within=True):
     within=False: a number may lie outside of the item's range, as an outcome may.
     """
     parts = _parts(item, value)
-    count = 1 if item.count == "any" else item.count
-    if parts is None or len(parts) < count or (item.count != "any" and len(parts) > count):
+    if not parts or item.count not in ("any", len(parts)):
         return None
     found: list = [_word(item, part) if item.words else _number(item, part, within) for part in parts]
     if any(each is None for each in found):
         return None
     if item.count == "any":
         return "".join(sorted(set(found)))
-    if item.words and count > 1:
+    if item.words:
         return "".join(found)
-    return found[0] if count == 1 else found
+    return found[0] if item.count == 1 else found
 
 
 def _parts(item, value):
     """What a prediction consists of: the letters of "ssa", "s, s, a" or ["s", "s", "a"]; [value] for a single one."""
     if item.count == 1:
-        return [value.item() if isinstance(value, np.ndarray) and value.size == 1 else value]
+        return [value]
     if isinstance(value, str) or (item.words and isinstance(value, int)):
         return list(re.sub(r"[\s,;+]|and", "", str(value))) if item.words else re.split(r"[\s,;]+", value.strip())
-    if isinstance(value, set | frozenset):
-        return sorted(value, key=str)
-    return list(value) if isinstance(value, list | tuple | np.ndarray) else None
+    return list(value)
 
 
 def _word(item, part):
@@ -153,10 +145,9 @@ def _word(item, part):
 
 def _number(item, part, within):
     part = judging.as_number(part)
-    if isinstance(part, bool | np.bool_ | str | bytes) or part is None:
+    if isinstance(part, bool | np.bool_ | str):
         return None
-    number = float(part)
-    low, high = item.number
+    number, (low, high) = float(part), item.number
     if not math.isfinite(number) or (within and not low <= number <= high):
         return None
     return int(number) if number.is_integer() else number

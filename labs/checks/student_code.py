@@ -65,38 +65,42 @@ def _line(file, number):
     return f"Line {number}" + (f": `{text}`" if text else "")
 
 
-def limited(call, seconds=None):
-    """What `call` returns. A call of a student's function in it that takes longer than this is stopped, with Endless.
+def limited(call):
+    """What `call` returns. A call of a student's function in it that takes more than SECONDS is stopped, with Endless.
 
     Only in the main thread, where signals arrive. The alarm of somebody else, as of a test's time limit, goes on.
     """
     if threading.current_thread() is not threading.main_thread():
         return call()
-    limit = SECONDS if seconds is None else seconds
-    began, watch, stopped, ours = time.monotonic(), CallWatch(limit), None, sys._getframe()
+    began, watch, stopped, ours = time.monotonic(), CallWatch(SECONDS), None, sys._getframe()
 
     def look(_, frame):
         nonlocal stopped
         frames = students(frame, ours)
         stopped = stopped or watch.look(frames)
-        signal.setitimer(signal.ITIMER_REAL, BURST if stopped else limit / 20)  # once: a slow machine may still be here
+        signal.setitimer(signal.ITIMER_REAL, BURST if stopped else SECONDS / 20)  # a slow machine may still be here
         if stopped and frames:
             raise stopped.with_traceback(None)
 
     handler = signal.signal(signal.SIGALRM, look)
-    before, interval = signal.setitimer(signal.ITIMER_REAL, limit / 20)
+    before, interval = signal.setitimer(signal.ITIMER_REAL, SECONDS / 20)
     try:
         found = call()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         if stopped is not None:
             time.sleep(0.02)  # for the last signal, which another thread may have taken: nobody else must get it
-        signal.signal(signal.SIGALRM, handler)
+        # A signal that is still on its way would end the kernel where nobody handles it.
+        signal.signal(signal.SIGALRM, _nothing if handler is signal.SIG_DFL else handler)
         if before:
             signal.setitimer(signal.ITIMER_REAL, max(before - (time.monotonic() - began), 1e-3), interval)
     if stopped is not None:  # it was caught on its way, and the function came to an end after all
         raise stopped
     return found
+
+
+def _nothing(*_):
+    pass
 
 
 class CallWatch:

@@ -24,17 +24,16 @@ says what it may be:
     count = 2                           # a list of two numbers, or two of the words, which are letters then;
                                         # "any": one or more different letters, in any order
 
-`[task.evidence]` names what the report shows beside a task; of a prediction `[task.outcome]` says what was measured.
+`[task.evidence]` names what the report shows beside a task.
 `given` names what a notebook computes for a check from its runs: grading computes it again, and believes no notebook.
 """
 
 import functools
-import os
 import re
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field
 
 from labs import schema
 from labs.errors import UseError
@@ -65,14 +64,6 @@ class Evidence(BaseModel, extra="forbid", frozen=True):
     figures: list[Literal["scaling", "rounds", "learning", "steps"]] = []
     pictured: str = ""
     networks: tuple[str, str] | None = None
-
-
-class Outcome(BaseModel, extra="forbid", frozen=True):
-    """What was measured of a prediction: `what` of the run `of`, divided by that of the run `by` if there is one."""
-
-    what: Literal["speedup", "epoch_seconds", "median_step", "largest_batch", "final_accuracy"]
-    of: str
-    by: str | None = None
 
 
 class Task(BaseModel, extra="forbid", frozen=True):
@@ -132,17 +123,6 @@ class PredictionTask(Task, frozen=True):
     words: list[str] | None = Field(None, min_length=2)
     count: Annotated[int, Field(ge=1)] | Literal["any"] = 1
     points: ClassVar[int] = 0
-    outcome: Outcome | None = None
-
-    @model_validator(mode="after")
-    def _either(self):
-        if bool(self.number) == bool(self.words):
-            raise schema.wrong("number", "or `words` must say what the prediction may be, and not both")
-        if self.number and (self.number[0] >= self.number[1] or self.count == "any"):
-            raise schema.wrong("number", "must be a lower and an upper end, and `count` a number")
-        if self.words and self.count != 1 and any(len(word) != 1 for word in self.words):
-            raise schema.wrong("words", "must be single letters where `count` is not 1")
-        return self
 
 
 class Answer(Task, frozen=True):
@@ -178,36 +158,16 @@ class Lesson(BaseModel, extra="forbid", frozen=True):
     replay: str | None = None
     task: list[Annotated[Item, Field(discriminator="kind")]]
 
-
-def load(path: str | Path) -> Lesson:
-    """The Lesson in a tasks.toml, read again only when it has changed. Raises TaskError, with the file and the id, for
-    what cannot be used."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return _read(path, None)  # raises with the reason
-    return _read(path, (found.st_ino, found.st_mtime_ns, found.st_size))
+    @property
+    def name(self):
+        """That of its folder: resnet50_scaling of 05_resnet50_scaling."""
+        return self.notebook.partition("_")[2]
 
 
-@functools.lru_cache
-def _read(path, version):
-    """load; version: what the file system says of this version of the file."""
-    content = schema.read(Path(path), path, TaskError)
-    try:
-        lesson = Lesson.model_validate(content)
-    except ValidationError as problem:
-        place = problem.errors()[0]["loc"]
-        id = content["task"][place[1]].get("id") if len(place) > 1 else None
-        mistake = schema.first_mistake(problem)
-        if id:
-            mistake = f"task {id}: " + re.sub(r"^task\[\d+\](\.(check|choice|prediction|answer))?[. ]", "", mistake)
-        raise TaskError(f"{path}: {mistake}") from None
-    for number, item in enumerate(lesson.task):
-        if any(item.id == other.id for other in lesson.task[:number]):
-            raise TaskError(f"{path}: two tasks have the id {item.id}")
-        if isinstance(item, Choice) and item.right in item.wrong:
-            raise TaskError(f"{path}: task {item.id}: {item.right} is both right and wrong")
-    return lesson
+@functools.cache
+def load(path: Path) -> Lesson:
+    """The Lesson in a tasks.toml. Raises TaskError, with the file and the mistake, for what cannot be used."""
+    return schema.check(Lesson, schema.read(path, path, TaskError), path, TaskError)
 
 
 def lessons() -> dict[str, Lesson]:
@@ -233,16 +193,14 @@ def on_path(path: str) -> list[Lesson]:
     return [lesson for lesson in lessons().values() if path == PATHS[-1] or path in lesson.paths]
 
 
-def find(id: str) -> tuple[str, Item]:
-    """(name of the folder, item) of an id. Raises TaskError."""
-    every = lessons()
-    for name, item in ((name, item) for name, lesson in every.items() for item in lesson.task):
-        if item.id == id:
-            return name, item
-    ids = ", ".join(item.id for lesson in every.values() for item in lesson.task)
-    raise TaskError(f"There is no task {id!r}. The tasks are: {ids}.")
+def find(id: str) -> tuple[Lesson, Item]:
+    """The Lesson and the item of an id. Raises TaskError, which names the ids that there are."""
+    every = items()
+    if id not in every:
+        raise TaskError(f"There is no task {id!r}. The tasks are: {', '.join(every)}.")
+    return every[id]
 
 
 def task(id: str) -> Item:
-    """The item of any lesson with this id. Raises TaskError, which names the ids that there are."""
+    """The item of any lesson with this id. Raises TaskError."""
     return find(id)[1]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labs import compat
-from labs.data.dataset import DataError, Dataset, whole
+from labs.data.datasets import Dataset
+from labs.errors import UseError, whole
 
 if TYPE_CHECKING:
     import keras
@@ -19,21 +20,21 @@ if TYPE_CHECKING:
 
 
 def check_batch(n_images: int, global_batch: int, workers: int = 1) -> None:
-    """Raise DataError unless batches divide into equal shares, one for each worker, and the images fill one.
+    """Raise UseError unless batches divide into equal shares, one for each worker, and the images fill one.
 
     n_images: of the data set; global_batch: images per step, of all workers together.
     """
     batch, workers = whole("global_batch", global_batch), whole("workers", workers)
     local, rest = divmod(batch, workers)
     if batch < workers:
-        raise DataError(f"global_batch {batch} leaves some of {workers} workers idle. Use {workers} or more.")
+        raise UseError(f"global_batch {batch} leaves some of {workers} workers idle. Use {workers} or more.")
     if rest:
-        raise DataError(
+        raise UseError(
             f"global_batch {batch} is no multiple of {workers} workers: unequal shares weigh images "
             f"unequally. Use {local * workers} or {(local + 1) * workers}."
         )
     if n_images < batch:
-        raise DataError(f"global_batch {batch} is more than the {n_images} images: no step. Use a smaller batch.")
+        raise UseError(f"global_batch {batch} is more than the {n_images} images: no step. Use a smaller batch.")
 
 
 def order(dataset: Dataset, global_batch: int, *, seed: int = 0, first: int = 0) -> "tf.data.Dataset":
@@ -46,18 +47,23 @@ def order(dataset: Dataset, global_batch: int, *, seed: int = 0, first: int = 0)
     global_batch: images per step, of all workers together
     first: the k of the first pass; a training that goes on where another one ended gives the epochs that are done
 
-    Raises DataError for a batch without a full step, and for a seed or a first pass below 0.
+    Raises UseError for a batch without a full step, and for a seed or a first pass below 0.
     """
     import tensorflow as tf
 
     check_batch(len(dataset.labels), global_batch)
-    n, seed, passes = len(dataset.labels), whole("seed", seed, least=0), itertools.count(whole("first", first, least=0))
+    n, seed = len(dataset.labels), whole("seed", seed, least=0)
+    passes = itertools.count(whole("first", first, least=0))
     total = n // global_batch * global_batch
 
     def numbers():
         return np.random.default_rng([seed, next(passes)]).permutation(n)[:total]
 
-    orders = tf.data.Dataset.range(1).map(lambda _: tf.ensure_shape(tf.numpy_function(numbers, [], tf.int64), [total]))
+    @tf.autograph.experimental.do_not_convert  # there is nothing to convert, which takes longer than all the rest
+    def permuted(_):
+        return tf.ensure_shape(tf.numpy_function(numbers, [], tf.int64), [total])
+
+    orders = tf.data.Dataset.range(1).map(permuted)
     compat.no_tuning_thread()
     flat = orders.unbatch().apply(tf.data.experimental.assert_cardinality(total))
     return flat.with_options(_options())
@@ -69,7 +75,7 @@ def batches(dataset: Dataset, numbers: "tf.data.Dataset", batch: int) -> "tf.dat
     numbers: of samples, such as `order(...)` or a shard of it
     batch: B, images per step of this process
 
-    A last, smaller batch stays; `order` makes none if B times the processes is its global batch. Raises DataError for a
+    A last, smaller batch stays; `order` makes none if B times the processes is its global batch. Raises UseError for a
     batch below 1.
     """
     import tensorflow as tf
@@ -78,7 +84,12 @@ def batches(dataset: Dataset, numbers: "tf.data.Dataset", batch: int) -> "tf.dat
         images, labels = tf.identity(dataset.images), tf.identity(dataset.labels)
     count = int(numbers.cardinality())
     grouped = numbers.batch(whole("batch", batch), drop_remainder=count >= 0 and count % batch == 0)
-    made = grouped.map(lambda rows: (tf.gather(images, rows), tf.gather(labels, rows)))
+
+    @tf.autograph.experimental.do_not_convert
+    def gathered(rows):
+        return tf.gather(images, rows), tf.gather(labels, rows)
+
+    made = grouped.map(gathered)
     return made.prefetch(2).with_options(_options())
 
 
@@ -98,7 +109,7 @@ def pipeline(
 
     global_batch: images per step, of all workers together; seed: of the order. The images are the same whatever
     `workers` is, which is only checked. Without TensorFlow (Keras on JAX) a PyDataset gives the same batches in the
-    same order, for `fit(..., shuffle=False)`. Raises DataError: see `check_batch`.
+    same order, for `fit(..., shuffle=False)`. Raises UseError: see `check_batch`.
     """
     check_batch(len(dataset.labels), global_batch, workers)
     if not importlib.util.find_spec("tensorflow"):  # Keras on JAX

@@ -7,7 +7,6 @@ callbacks fail. Here are the same names, made for Keras 3 on TensorFlow. What ha
 optimizer    DistributedOptimizer
 callbacks    broadcast at the start, averaged metrics
 check        what `fit` must be, so that all ranks train one network
-says.toml    what these refuse, in words
 collectives  allreduce, grouped_allreduce, reducescatter, allgather, broadcast
 """
 
@@ -22,6 +21,7 @@ except ImportError as problem:
     ) from None
 from horovod.tensorflow import cross_size, local_rank, local_size, rank, shutdown, size  # noqa: F401
 
+from labs import stacks
 from labs.hvd import callbacks  # noqa: F401
 from labs.hvd.collectives import *  # noqa: F403
 from labs.hvd.optimizer import DistributedOptimizer, HorovodError  # noqa: F401
@@ -32,6 +32,7 @@ def init() -> None:
 
     Raises HorovodError if a launcher started several processes but Horovod sees one alone in each.
     """
+    stacks.register()  # a rank that waits for others here is seen by `labs why`
     horovod.init()
     # Where MPICH, Open MPI and srun tell how many processes they started; in a batch script alone all three are unset.
     started = [os.environ.get(name, "") for name in ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")]
@@ -41,10 +42,3 @@ def init() -> None:
             f"{most} processes were started, but each sees itself alone: they would train {most} unconnected "
             "networks. The launcher belongs to another MPI than Horovod: use the environment's mpiexec or horovodrun."
         )
-
-
-def __getattr__(name):
-    kind = getattr(globals().get("callbacks"), name, None)
-    if isinstance(kind, type) and name.endswith("Callback") and not name.startswith("_"):
-        raise AttributeError(f"labs.hvd itself has no {name}: it lives in labs.hvd.callbacks")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,20 +5,23 @@ and the files can be read. A batch script (.sh) is such a job too: SLURM runs it
 """
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
 from labs import blanks
-from labs.jobs import batch, launch, slurm
-from labs.jobs.job import Job, JobError, check_name
-from labs.jobs.local import not_done, start_here
+from labs.errors import LabsError
+from labs.jobs import launch, queue, slurm
+from labs.jobs.job import Job, check_name
+from labs.jobs.local import start_here
+from labs.slurm import directives, sites
 
-STARTUP = Path(__file__).parent / "startup"  # what Python does first in each process of a job
+_SRUN = '() { "$LABS_PYTHON_HERE" -m labs.jobs.srun "$@"; }'  # a function of bash, handed on in its environment
 
 
 def folder() -> Path:
     """The folder of the runs: $LABS_RUNS, or `runs` beside the notebook."""
-    return Path(os.environ.get("LABS_RUNS", "runs"))
+    return Path(os.environ.get("LABS_RUNS") or "runs")
 
 
 def start(
@@ -44,50 +47,68 @@ def start(
 
     A path that ends in ".sh" is a batch script. Where SLURM answers, it is submitted, in the course's top folder; its
     files are <runs>/<name>_<job id>.out, .err and _w<workers>.json for each of its trainings. It goes on without this
-    process: `find` finds it again. Elsewhere bash runs it on this machine, which is said in one printed line; its
-    files are then <runs>/<name>_local.out ..., and it ends with this process as other jobs do.
+    process. Elsewhere bash runs it on this machine, which is said in one printed line; its files are then
+    <runs>/<name>_local.out ..., and it ends with this process as other jobs do.
     name: without one, that of the script (--job-name); the training scripts are those of the folder scripts/ here
     site: where account and QOS are looked up if the script names none; see labs.slurm.sites
 
-    Raises JobError: no such script, blanks in it, a bad name or one whose run still goes on, a folder that cannot
-    be written, refused by SLURM.
+    Raises LabsError: no such script, blanks in it, a bad name or one whose run still goes on, a folder that cannot
+    be written, refused by SLURM, a script that is no Python, no such site.
     """
     runs = Path(runs) if runs is not None else folder()
+    if script != "-m" and not Path(script).is_file():
+        raise LabsError(f"There is no script {script}, so nothing was started. Check the path.")
     if str(script).endswith(".sh"):
         if ranks is not None or launcher is not None:
-            raise JobError("The batch script itself says how many ranks it starts (--ntasks): leave out `ranks`.")
-        return batch.start(Path(script), arguments, name, runs, env or {}, site)
+            raise LabsError("The batch script itself says how many ranks it starts (--ntasks): leave out `ranks`.")
+        return _start_batch(Path(script), arguments, name, runs, env or {}, site)
     if name is None:
-        raise JobError(f"The job of {script} needs a name for its files. Pass name=...")
+        raise LabsError(f"The job of {script} needs a name for its files. Pass name=...")
     check_name(name)
     if script != "-m":
-        if not Path(script).is_file():
-            raise JobError(f"There is no script {script}, so nothing was started. Check the path.")
-        try:
-            open_lines = blanks.blanks(Path(script))
-        except blanks.BuildError as problem:
-            raise JobError(f"{problem}. Nothing was started.") from None
-        not_done(script, open_lines)
+        _not_done(script, blanks.blanks(Path(script)))
     command = [sys.executable, str(script), *map(str, arguments)]
     if ranks is not None:
         command = [*launch.command(ranks, launcher), *launch.MORTAL, *command]
-    environment = {"LABS_RUN": name, "LABS_RUNS": str(runs), "LABS_SCRIPT": str(script)}
-    environment |= {"PYTHONUNBUFFERED": "1", "TF_CPP_MIN_LOG_LEVEL": "2"}
-    environment |= env or {}
-    paths = str(STARTUP), environment.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    environment = {"LABS_RUN": name, "LABS_RUNS": str(runs), "PYTHONUNBUFFERED": "1", "TF_CPP_MIN_LOG_LEVEL": "2"}
     if (launcher or "").startswith("mpiexec"):
         environment["PYTHONUNBUFFERED"] = ""  # it forwards pieces of lines as they come, of all ranks in a jumble
-    return start_here(name, runs / name, command, environment)
+    return start_here(name, runs / name, command, environment | (env or {}))
 
 
-def find(job: str | int, runs: str | Path | None = None) -> Job:
-    """A job of SLURM's that was submitted before, also by another process: what `start` returned for it.
+def _not_done(script, open_lines):
+    """Raise LabsError for the first blank of a script, if there is one."""
+    for line, text in open_lines:
+        raise LabsError(f"Not done yet: {script}, line {line} is still blank ({text.strip()}). Nothing was started.")
 
-    job: its number, or its name (then the newest of this name); runs: where its files are, if SLURM has forgotten it
-    (default: `folder()`). Raises JobError: none found.
-    """
-    return slurm.find(str(job), Path(runs) if runs is not None else folder())
+
+def _start_batch(script, arguments, name, runs, env, site):
+    """Submit a batch script to SLURM where it answers, else let bash run it on this machine, in the course's folder."""
+    text = script.read_text(encoding="utf-8", errors="replace")
+    _not_done(script, blanks.blanks_of_batch(text))
+    asked = directives.read(text)
+    name = name if name is not None else asked.value("job-name") or script.stem
+    check_name(name)
+    root, script = sites.find_root(), script.resolve()
+    personal = sites.load(site or sites.default(), root).personal
+    # LABS_RUN names one training; those of a batch script get names of their own, also where a job submits it.
+    ours = {"LABS_RUNS": str(runs.resolve()), "LABS_PYTHON": sys.executable, "LABS_RUN": ""}
+    env = ours | {sites.PERSONAL[key]: value for key, value in personal.items() if key not in slurm.OPTIONS} | env
+    scripts = Path(env.get("SCRIPTS", "scripts"))  # without the variable those beside the notebook
+    if scripts.is_dir():  # the job starts in another folder
+        env["SCRIPTS"] = str(scripts.resolve())
+    if queue.available():
+        own = [f"--{key}={personal[key]}" for key in slurm.OPTIONS if personal.get(key) and not asked.value(key)]
+        return slurm.submit(script, arguments, name, runs, env, root, own)
+    why = "does not answer" if shutil.which("sbatch") else "is not installed"
+    print(f"SLURM {why} on this machine, so bash runs {script.name} here; its files are {runs / name}_local.*")
+    resources = asked.resources()
+    here = dict.fromkeys(("NTASKS", "TASKS_PER_NODE", "NTASKS_PER_NODE"), resources["tasks"] or 1)
+    here |= {"NNODES": 1, "JOB_NUM_NODES": 1, "CPUS_PER_TASK": resources["cpus_per_task"] or 1}
+    ours = {"LABS_JOB": f"{name}_local", "LABS_PYTHON_HERE": sys.executable, "BASH_FUNC_srun%%": _SRUN}
+    env = {f"SLURM_{key}": str(value) for key, value in here.items()} | ours | env
+    # <name>_local, not <name>: its <name>_w1.json may be the record of another job
+    return start_here(name, runs / f"{name}_local", ["bash", script, *map(str, arguments)], env, batch=True, cwd=root)
 
 
 def run(script: str | Path, *arguments, timeout: float | None = None, show: bool = True, **options) -> Job:

@@ -1,7 +1,7 @@
-"""The progress bar of a job: one line of HTML in a notebook, tqdm's bar in a terminal.
+"""The progress bar of a job: one line of HTML in a notebook, a line that is written over in a terminal.
 
-Not tqdm's in a notebook: the saved notebook would say "0%" beside a widget's state, or hold every step of the bar as a
-line of its own. The line of HTML stays as it was at the end, can be read without a kernel, and has a text alternative.
+The line of HTML stays in the saved notebook as it was at the end, can be read without a kernel, and has a text
+alternative.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import sys
 from labs import printed
 from labs.errors import LabsError
 from labs.results import metrics
-from labs.results import run as records
+from labs.results.run import load
 
 
 def _in_notebook():
@@ -23,7 +23,7 @@ def _in_notebook():
 def _rate(record, several):
     """Images per second as a run record says, with its workers where there are several; "" if it does not."""
     try:
-        run = records.load(record)
+        run = load(record)
         rate = metrics.throughput(run).value
     except LabsError:
         return ""
@@ -51,21 +51,17 @@ class Bar:
     """Progress of the job `name`."""
 
     def __init__(self, name):
-        self.name, self.handle, self.tqdm = name, None, None
+        self.name, self.handle = name, None
         self.begin, self.first, self.last = 0.0, None, 0.0
         if _in_notebook():
-            from IPython.display import HTML, display
+            from IPython.display import display
 
-            self.html = HTML
-            self.handle = display(HTML(self._line(0.0, "starting")), display_id=True)
-        else:
-            from tqdm import tqdm
+            self.handle = display(self._html(0.0, "starting"), display_id=True)
 
-            form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed} {postfix}"
-            self.tqdm = tqdm(total=1.0, desc=name, bar_format=form, disable=not sys.stderr.isatty())
+    def _html(self, fraction, text):
+        from IPython.display import HTML
 
-    def _line(self, fraction, text):
-        return (
+        return HTML(
             f'<div style="display:flex;gap:.8em;align-items:center"><code>{html.escape(self.name)}</code>'
             f'<progress max="1" value="{fraction:.3f}" aria-label="progress of {html.escape(self.name)}"></progress>'
             f"<span>{html.escape(text)}</span></div>"
@@ -74,35 +70,27 @@ class Bar:
     def update(self, progress, seconds, last=None):
         """Show what `Job.progress` says after so many seconds of waiting; where it says nothing, the line `last`."""
         if not progress:
-            text, fraction = f"{last or 'starting TensorFlow'} ({seconds:.0f} s)", 0.0
-        else:
-            fraction, rate = progress["fraction"], progress["images_per_second"]
-            if self.first is None or fraction < self.last:  # a batch script's next training starts at 0 again
-                self.begin, self.first = seconds, fraction
-            self.last, left = fraction, ""
-            if fraction - self.first > 0.02:
-                left = f", {(seconds - self.begin) * (1 - fraction) / (fraction - self.first):.0f} s left"
-            workers = f"{printed.several(progress['workers'], 'worker')}, " if progress.get("workers") else ""
-            rate = f", {rate:.0f} images/s" if rate else ""  # none while the first epoch traces
-            text = f"{workers}{where(progress)}{rate}{left}"
-        self._show(fraction, text)
+            self._show(0.0, f"{last or 'starting TensorFlow'} ({seconds:.0f} s)")
+            return
+        fraction, rate, left = progress["fraction"], progress["images_per_second"], ""
+        if self.first is None or fraction < self.last:  # a batch script's next training starts at 0 again
+            self.begin, self.first = seconds, fraction
+        self.last = fraction
+        if fraction - self.first > 0.02:
+            left = f", {(seconds - self.begin) * (1 - fraction) / (fraction - self.first):.0f} s left"
+        workers = f"{printed.several(progress['workers'], 'worker')}, " if progress.get("workers") else ""
+        rate = f", {rate:.0f} images/s" if rate else ""  # none while the first epoch traces
+        self._show(fraction, f"{workers}{where(progress)}{rate}{left}")
 
-    def _show(self, fraction, text):
+    def _show(self, fraction, text, end=""):
         if self.handle:
-            self.handle.update(self.html(self._line(fraction, text)))
-        elif self.tqdm is not None:
-            self.tqdm.n = min(fraction, 1.0)
-            self.tqdm.set_postfix_str(text, refresh=True)
+            self.handle.update(self._html(fraction, text))
+        elif sys.stderr.isatty():
+            print(f"\r{self.name}: {fraction:4.0%} {text:<60.60}", end=end, file=sys.stderr, flush=True)
 
     def close(self, job):
-        """Show how the job, or the jobs that took turns, ended; nothing is updated after this.
-
-        The rates are those of the run records, over all epochs that count; a run whose images are not known shows
-        no rate.
-        """
+        """Show how the job, or the jobs that took turns, ended, and the rates of their records."""
         records = [record for each in getattr(job, "jobs", [job]) for record in each.records]
         finished = job.state == "finished"
         rates = [_rate(record, len(records) > 1) for record in records] if finished else []
-        self._show(1.0 if finished else 0.0, ", ".join([job.state, *filter(None, rates)]))
-        if self.tqdm is not None:
-            self.tqdm.close()
+        self._show(float(finished), ", ".join([job.state, *filter(None, rates)]), end="\n")

@@ -10,20 +10,18 @@ from typing import Any, Self
 
 from labs import files
 from labs.errors import LabsError
-from labs.jobs import standing
+from labs.jobs import why
 from labs.printed import printable
+from labs.results import failures
+from labs.results import run as records
 
 GOING = ("waiting", "running")
 
 
-class JobError(LabsError):
-    """A job cannot be started or found; the message says why and what to do."""
-
-
 def check_name(name):
-    """Raise JobError for what no job can be called."""
+    """Raise LabsError for what no job can be called."""
     if problem := files.no_name(name):
-        raise JobError(f"The name {name!r:.60} {problem}. The job's files get this name, so choose another one.")
+        raise LabsError(f"The name {name!r:.60} {problem}. The job's files get this name, so choose another one.")
 
 
 class Job:
@@ -41,9 +39,6 @@ class Job:
         """name: by which people call the job; stem: path that its files begin with; batch: a batch script's, whose
         trainings have records <stem>_w<workers>.json."""
         self.name, self.batch, self.stopped = name, batch, False
-        self._called(stem)
-
-    def _called(self, stem):
         self.stem = Path(stem)
         self.out, self.err = self._file(".out"), self._file(".err")
 
@@ -61,12 +56,11 @@ class Job:
         folder <stem>; the newest is the last."""
         pattern = re.escape(self.stem.name) + (r"_w\d+" if self.batch else "") + re.escape(ending)
         paths = [path for path in self.stem.parent.glob("*") if re.fullmatch(pattern, path.name)]
-        paths += self.stem.glob(f"*{ending}") if self.batch else []
-        found = []
-        for path in paths:
-            with contextlib.suppress(OSError):
-                found.append((path.stat().st_mtime_ns, path))
-        return [path for _, path in sorted(found)]
+        times = {}
+        for path in [*paths, *(self.stem.glob(f"*{ending}") if self.batch else [])]:
+            with contextlib.suppress(OSError):  # it has gone meanwhile
+                times[path] = path.stat().st_mtime_ns
+        return sorted(times, key=times.__getitem__)
 
     @property
     def records(self) -> list[Path]:
@@ -103,11 +97,12 @@ class Job:
         with bar.shown(self._label(), self, show) as update:
             try:
                 while self.state in GOING:
-                    if timeout is not None and time.monotonic() - begin > timeout:
+                    seconds = time.monotonic() - begin
+                    if timeout is not None and seconds > timeout:
                         self.stop()
                         break
-                    update(self.progress(), time.monotonic() - begin, self._says())
-                    time.sleep(0.05 if time.monotonic() - begin < 1 else 0.3)
+                    update(self.progress(), seconds, self._says())
+                    time.sleep(0.05 if seconds < 1 else 0.3)
                 self._settle()
             except KeyboardInterrupt:
                 self.stop()
@@ -133,44 +128,36 @@ class Job:
         also where its ranks are, and who waits for whom (`labs why`)."""
         state, name = self.state, self._label()
         if state in GOING:
-            from labs.jobs import standstill
-
-            seen = standing.ranks(self.stem) if standing.files(self.stem) else None
-            return f"{name} is {state}." + (f"\n{standstill.screen(self.name, seen)}" if seen else "")
+            seen = ""
+            with contextlib.suppress(why.WhyError):  # no rank has written where it is
+                seen = f"\n{why.screen(self.name, why.ranks(self.stem))}"
+            return f"{name} is {state}.{seen}"
         if state == "finished":
             names = [path.name for path in (self.err, *self.records) if path.exists()]
             return f"{name} finished. Its files: {', '.join([str(self.out), *names])}."
         if not self.out.exists() and not self.err.exists():
             return f"{name} {self._ending()}. It left no file in {self.out.parent}."
-        from labs.results import failures
-
-        reason = failures.in_files(self.err, self.out)  # mpiexec prints its reason to .out
-        printed = f"What it printed so far is in {self.out}."
-        if state == "stopped" and (not reason or reason["kind"] in ("cancelled", "killed", "job error")):
-            return f"{name} was stopped. {printed}"
-        if not reason:
-            return f"{name} {self._ending()}. {self._advice()}"
-        line = printable(reason["line"].strip()[:1000])
-        where = self.out.with_name(reason["file"])
-        said = f'{reason["kind"]} ({where}, line {reason["line_number"]}: "{line}"). {reason["advice"]}'
+        reason, line = failures.in_files(self.err, self.out), ""  # mpiexec prints its reason to .out
+        if state == "stopped" and reason and reason["kind"] in ("cancelled", "killed", "job error"):
+            reason = None  # only what stopping it has caused
+        if reason:
+            quoted = printable(reason["line"].strip()[:1000])
+            where = f"{self.out.with_name(reason['file'])}, line {reason['line_number']}"
+            line = f'{reason["kind"]} ({where}: "{quoted}"). {reason["advice"]}'
         if state == "stopped":
-            return f"{name} was stopped, after this: {said} {printed}"
-        return f"{name} {self._ending()}: {said}"
-
-    def _advice(self):
-        return f"Read the end of {self.err}."
+            after = f", after this: {line}" if reason else "."
+            return f"{name} was stopped{after} What it printed so far is in {self.out}."
+        return f"{name} {self._ending()}" + (f": {line}" if reason else f". Read the end of {self.err}.")
 
     def close_records(self, state: str | None = None) -> None:
         """A process that was killed could not say so: its record says it now. Earlier trainings keep their state.
 
         state: how the job ended, where another process than the one that started it knows this.
         """
-        from labs.results import run as records
-
         state = state or self.state
         if state in GOING:
             return
-        for path in (*self._of_trainings(".progress"), *standing.over(self.stem)):
+        for path in (*self._of_trainings(".progress"), *why.files(self.stem)):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
         for path in self.records:

@@ -1,6 +1,5 @@
 """A job of this machine: a process of its own that leaves .out, .err and .json."""
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -9,8 +8,9 @@ import time
 from pathlib import Path
 
 from labs import files
-from labs.jobs import launch, standing
-from labs.jobs.job import Job, JobError
+from labs.errors import LabsError
+from labs.jobs import why
+from labs.jobs.job import Job
 
 # -P: the folder of guard.py is not searched for modules
 GUARD = [sys.executable, "-P", str(Path(__file__).with_name("guard.py"))]
@@ -18,11 +18,9 @@ ENDING = 5.0  # seconds: so long may what is left of a run that was killed take 
 
 
 class LocalJob(Job):
-    """A job of this machine. It ends, with all that it started, when the process that started it ends; guard.py says
-    what is not covered."""
+    """A job of this machine. It ends, with all that it started, when the process that started it ends (guard.py)."""
 
     process = None  # subprocess.Popen; None before it is started
-    moved = None  # the name under which the earlier run of this name is kept, if there was one
 
     @property
     def state(self) -> str:
@@ -33,26 +31,13 @@ class LocalJob(Job):
             return "running"
         return "stopped" if self.stopped else "finished" if code == 0 else "failed"
 
-    def stop(self, patience: float = 5.0) -> None:
-        """End the job and all processes that it started; kill them after `patience` seconds."""
+    def stop(self) -> None:
+        """End the job and all processes that it started; after 3 seconds they are killed."""
         if self.process.poll() is None:
             self.stopped = True
-        for sign in (signal.SIGTERM, signal.SIGKILL):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, sign)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(patience)
-                if sign == signal.SIGKILL:
-                    break
+            self.process.terminate()
+        self.process.wait()
         self.close_records()
-
-    def give_way(self):
-        """After the end: move this run's files aside, and those of the earlier run of its name back to their place."""
-        folder, name = self.stem.parent, self.stem.name
-        aside = files.move_aside(folder, name, self.batch)
-        files.rename_run(folder, self.moved, name, self.batch)
-        self.moved = None
-        self._called(folder / (aside or name))
 
     def _ending(self):
         code = self.process.returncode
@@ -61,14 +46,8 @@ class LocalJob(Job):
         return f"ended with exit code {code}"
 
 
-def not_done(script, open_lines):
-    """Raise JobError for the first blank of a script, if there is one."""
-    for line, text in open_lines:
-        raise JobError(f"Not done yet: {script}, line {line} is still blank ({text.strip()}). Nothing was started.")
-
-
 def start_here(name, stem, command, env, batch=False, cwd=None):
-    """Start a command on this machine, with output in <stem>.out and .err. Returns the LocalJob; raises JobError.
+    """Start a command on this machine, with output in <stem>.out and .err. Returns the LocalJob; raises LabsError.
 
     An earlier run of this name moves aside; where it still goes on, nothing is started.
     """
@@ -84,8 +63,7 @@ def start_here(name, stem, command, env, batch=False, cwd=None):
         outside["LABS_WITHIN"] = job_id
     with out, err:
         pipes = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
-        run = ["--batch" if batch else "--script", str(Path(stem).absolute())]
-        command = [*launch.MORTAL, *GUARD, *run, *command]
+        command = [*GUARD, "--batch" if batch else "--script", str(Path(stem).absolute()), *command]
         job.process = subprocess.Popen(command, env=outside | env, cwd=cwd, start_new_session=True, **pipes)
     return job
 
@@ -93,32 +71,27 @@ def start_here(name, stem, command, env, batch=False, cwd=None):
 def _own(job):
     """The job's new .out, open and locked: the lock lasts as long as the job, since its processes have this file open.
 
-    What an earlier run of the name has left is moved aside. Raises JobError if that run still goes on, and OSError.
+    What an earlier run of the name has left is moved aside. Raises LabsError if that run still goes on, and OSError.
     """
     job.out.parent.mkdir(parents=True, exist_ok=True)
-    out = job.out.open("ab")
-    try:
-        _alone(job, out)
-        job.moved = files.move_aside(job.stem.parent, job.stem.name, job.batch)
-        for left in (*job.records, *job._of_trainings(".progress"), *standing.files(job.stem)):
+    with job.out.open("ab") as earlier:
+        _lock(job, earlier)
+        moved = files.move_aside(job.stem.parent, job.stem.name, job.batch)
+        for left in (*job.records, *job._of_trainings(".progress"), *why.files(job.stem)):
             left.unlink(missing_ok=True)
-        if job.moved:
-            with out:  # locked until the new one is
-                new = job.out.open("ab")
-                _alone(job, new)
-            out = new
-    except BaseException:
-        out.close()
-        raise
-    return out
+        if not moved:
+            return os.fdopen(os.dup(earlier.fileno()), "ab")
+        new = job.out.open("ab")  # the earlier one is locked until the new one is
+        _lock(job, new)
+        return new
 
 
-def _alone(job, out):
-    """Lock the .out of a job that is to start. Raises JobError if another run has it, and is not just ending."""
+def _lock(job, out):
+    """Lock the .out of a job that is to start. Raises LabsError if another run has it, and is not just ending."""
     limit = time.monotonic() + ENDING
     while not files.alone(out):
         if time.monotonic() > limit:
-            raise JobError(
+            raise LabsError(
                 f"A run called {job.stem.name} goes on already and writes into {job.out}. A second one would write "
                 "over it, so it was not started. Wait for the end of the first, stop it, or choose another name."
             )
@@ -126,8 +99,8 @@ def _alone(job, out):
 
 
 def unwritable(runs, problem):
-    """The JobError of a folder for the runs that cannot be written."""
-    return JobError(
+    """The LabsError of a folder for the runs that cannot be written."""
+    return LabsError(
         f"Cannot write into {runs}: {problem.strerror}. The job would leave no log, so it was not started. "
         "Check that the folder is yours and that the disk has room."
     )

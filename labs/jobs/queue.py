@@ -3,7 +3,6 @@
 import re
 import shutil
 import subprocess
-from functools import partial
 from typing import NamedTuple
 
 from labs.errors import LabsError
@@ -52,45 +51,25 @@ def submit(script, *arguments, options=(), folder=None, environment=None):
 
 
 def state(job_id: str) -> State:
-    """State of a job: from squeue while it goes, else from scontrol, else from sacct.
+    """State of a job, also some minutes after its end.
 
     Raises SlurmError if SLURM does not answer: the job itself may go on.
     """
-    asks, problems = (_squeue, _scontrol, _sacct, partial(_sacct, source="-c", columns="State")), []
-    for ask in asks:
-        try:
-            found = ask(job_id)
-        except SlurmError as problem:
-            problems.append(problem)
-            continue
-        if found and (found.state in GOING or ask is not _squeue):  # squeue does not know how a job ended
-            return found
-    silent = [problem for problem in problems if "Invalid job id" not in str(problem)]
-    if len(silent) == len(asks) or (silent and problems[0] in silent):
-        raise silent[0]
-    return State(UNKNOWN)
-
-
-def describe(job_id: str) -> dict[str, str]:
-    """Fields of `scontrol show job`, as a dict of texts such as {"JobName": ..., "StdOut": ...}; {} if it is gone."""
     try:
-        return _fields(job_id)
-    except SlurmError:
-        return {}
+        said = _run(["scontrol", "--oneliner", "show", "job", job_id]).split("\n")[0]
+        fields = dict(re.findall(r"(\w[\w:/]*)=(.*?)(?= \w[\w:/]*=|\s*$)", said))
+        reason = fields.get("Reason", "None")
+        return State(fields["JobState"], "" if reason == "None" else reason, *_codes(fields.get("ExitCode", "")))
+    except SlurmError as problem:
+        if "Invalid job id" in str(problem):
+            return State(UNKNOWN)
+        raise
 
 
-def _fields(job_id):
-    answer = _run(["scontrol", "--oneliner", "show", "job", job_id]).strip().split("\n")[0]
-    return dict(re.findall(r"(\w[\w:/]*)=(.*?)(?= \w[\w:/]*=|\s*$)", answer))
-
-
-def newest(name: str) -> str | None:
-    """Id of this user's newest job with this name that SLURM knows, or None."""
-    try:
-        ids = _run(["squeue", "--me", "--noheader", "--states=all", f"--name={name}", "--format=%A"]).split()
-    except SlurmError:
-        return None
-    return max(ids, key=int, default=None)
+def _codes(text):
+    """(exit code, signal) of SLURM's "1:0"."""
+    match = re.fullmatch(r"(\d+):(\d+)", text)
+    return (int(match[1]), int(match[2])) if match else (None, None)
 
 
 def cancel(job_id: str) -> None:
@@ -102,37 +81,6 @@ def cancel(job_id: str) -> None:
             raise
 
 
-def _squeue(job_id):
-    answer = _run(["squeue", "--noheader", f"--jobs={job_id}", "--format=%T|%r"]).strip()
-    word, _, reason = answer.split("\n")[0].partition("|")
-    return State(word, _reason(reason)) if word else None
-
-
-def _scontrol(job_id):
-    found = _fields(job_id)
-    if "JobState" not in found:
-        return None
-    return State(found["JobState"], _reason(found.get("Reason", "")), *_code(found.get("ExitCode")))
-
-
-def _reason(text):
-    return "" if text == "None" else text
-
-
-def _sacct(job_id, source="-X", columns="State,ExitCode"):
-    """State of sacct's lines "CANCELLED by 1000|0:0": the last one, of the newest start of the job. source: accounts,
-    or with -c the log of completed jobs."""
-    answer = _run(["sacct", source, "-n", "-P", "-j", job_id, "-o", columns]).strip()
-    word, _, code = answer.split("\n")[-1].partition("|")
-    return State(word.split()[0], "", *_code(code)) if word.strip() else None
-
-
-def _code(text):
-    """(exit code, signal) of SLURM's "1:0"."""
-    match = re.fullmatch(r"(\d+):(\d+)", text or "")
-    return (int(match[1]), int(match[2])) if match else (None, None)
-
-
 def _run(command, seconds: float = 30, **options):
     """What a command of SLURM's prints. Raises SlurmError with what it says: not there, no answer, refused."""
     options |= {"capture_output": True, "text": True, "errors": "replace", "stdin": subprocess.DEVNULL}
@@ -141,10 +89,7 @@ def _run(command, seconds: float = 30, **options):
     except FileNotFoundError:
         raise SlurmError(f"{command[0]} is not installed here. Load the site's SLURM, or use a login node.") from None
     except subprocess.TimeoutExpired:
-        raise SlurmError(
-            f"{command[0]} did not answer within {seconds:.0f} s. Is the controller busy? Look at "
-            "`squeue --me` in a minute."
-        ) from None
+        raise SlurmError(f"{command[0]} did not answer within {seconds:.0f} s. Try again in a minute.") from None
     if done.returncode:
         said = [re.sub(rf"^{command[0]}: (?:error: |fatal: )?", "", line) for line in done.stderr.split("\n") if line]
         raise SlurmError("; ".join(said) or f"{command[0]} ended with exit code {done.returncode} and said nothing")

@@ -2,18 +2,24 @@
 
 import contextlib
 import os
-import re
 import signal
 import time
 from pathlib import Path
 
-from labs import files
+from labs.errors import LabsError
 from labs.jobs import queue
-from labs.jobs.job import GOING, Job, JobError
+from labs.jobs.job import GOING, Job
 from labs.jobs.local import unwritable
 
-_ENDS = files.beside(__file__, "ends.toml")
-_SCRIPT_FILE_SIGNAL = 53  # SLURM's mark of a job whose output file could not be opened
+# By SLURM's word for the end of a job; the files say more (labs.results.failures).
+_ENDS = {
+    "TIMEOUT": "was ended at its time limit (TIMEOUT)",
+    "OUT_OF_MEMORY": "used more memory than it may (OUT_OF_MEMORY)",
+    "NODE_FAIL": "lost a node (NODE_FAIL): submit it again",
+    "CANCELLED": "was cancelled (CANCELLED)",
+    queue.UNKNOWN: "is not known to SLURM any more, which forgets jobs after a while",
+}
+OPTIONS = ("account", "qos")  # of the personal settings (labs.slurm.sites) those that are options of sbatch
 
 
 class SlurmJob(Job):
@@ -24,8 +30,7 @@ class SlurmJob(Job):
     late = 20.0  # seconds to wait for files of another node at the end
     _asked = -1e9
     _seen = queue.State("PENDING")
-    _ran = False
-    _silent = None
+    _silent = False
 
     def __init__(self, name, job_id, runs):
         super().__init__(name, Path(runs) / f"{name}_{job_id}", batch=True)
@@ -40,18 +45,13 @@ class SlurmJob(Job):
 
         Where SLURM does not answer, the last ones that are known.
         """
-        if self._over() or time.monotonic() - self._asked < self.pause:
-            return self._seen
-        try:
-            self._seen, self._silent = queue.state(self.job_id), None
-        except queue.SlurmError as problem:
-            self._silent = str(problem)
-        self._asked = time.monotonic()
-        self._ran = self._ran or self._seen.state not in (*queue.WAITING, "CANCELLED", queue.UNKNOWN)
+        if self._seen.state in queue.GOING and time.monotonic() - self._asked >= self.pause:
+            try:
+                self._seen, self._silent = queue.state(self.job_id), False
+            except queue.SlurmError:
+                self._silent = True
+            self._asked = time.monotonic()
         return self._seen
-
-    def _over(self):
-        return self._seen.state not in queue.GOING
 
     @property
     def state(self) -> str:
@@ -61,21 +61,17 @@ class SlurmJob(Job):
         return {"COMPLETED": "finished", "CANCELLED": "stopped", queue.UNKNOWN: "unknown"}.get(word, "failed")
 
     def stop(self, patience: float = 60.0) -> None:
-        """Cancel the job (scancel) and wait for its end, at most `patience` seconds. Raises JobError."""
-        try:
-            queue.cancel(self.job_id)
-        except queue.SlurmError as problem:
-            raise JobError(f"{problem}. Job {self.job_id} is not cancelled: try `scancel {self.job_id}`.") from None
-        limit, self._asked = time.monotonic() + patience, -1e9
+        """Cancel the job (scancel) and wait for its end, at most `patience` seconds. Raises queue.SlurmError."""
+        queue.cancel(self.job_id)
+        limit = time.monotonic() + patience
         while self.state in GOING and time.monotonic() < limit:
             time.sleep(0.2)
-            self._asked = min(self._asked, time.monotonic() - self.pause + 0.5)
         self._settle()
         self.close_records()
 
     def _settle(self):
         limit = time.monotonic() + self.late
-        while self._ran and self._over() and time.monotonic() < limit:
+        while self.state in ("finished", "failed") and time.monotonic() < limit:  # else it may have left none
             with contextlib.suppress(OSError):
                 os.listdir(self.stem.parent)  # network file systems then look again
             if self.out.exists() and self.err.exists():
@@ -95,25 +91,16 @@ class SlurmJob(Job):
         return super().explain()
 
     def _ending(self):
-        word, _, code, sign = self.slurm
-        if sign == _SCRIPT_FILE_SIGNAL:
-            return f"could not write its output into {self.stem.parent} ({word})"
+        word, _, code, number = self.slurm
         if word in _ENDS:
-            return _ENDS[word]["ending"] + (f" ({word})" if word != queue.UNKNOWN else "")
-        if sign:
-            with contextlib.suppress(ValueError):
-                return f"was killed by signal {signal.Signals(sign).name} ({word})"
-        return f"ended with exit code {code} ({word})" if code is not None else f"ended as {word}"
-
-    def _advice(self):
-        return _ENDS.get(self.slurm.state, {}).get("advice") or super()._advice()
+            return _ENDS[word]
+        if number:
+            return f"was killed by signal {signal.Signals(number).name} ({word})"
+        return f"ended with exit code {code} ({word})"
 
 
-def submit(script, arguments, name, runs, env, root, asked, place):
-    """Submit a batch script in the folder `root`. Returns the SlurmJob; raises JobError.
-
-    asked: its directives (labs.slurm.directives.Script); place: the labs.slurm.sites.Site
-    """
+def submit(script, arguments, name, runs, env, root, options):
+    """Submit a batch script in the folder `root`, with options of sbatch. Returns the SlurmJob; raises LabsError."""
     try:  # SLURM accepts a job whose output has no folder, and loses it without a word
         runs.mkdir(parents=True, exist_ok=True)
         if not os.access(runs, os.W_OK):
@@ -121,36 +108,15 @@ def submit(script, arguments, name, runs, env, root, asked, place):
     except OSError as problem:
         raise unwritable(runs, problem) from None
     output = str(runs.resolve()).replace("%", "%%") + "/%x_%j"
-    options = [f"--job-name={name}", f"--output={output}.out", f"--error={output}.err", "--export=ALL"]
-    own = {key: place.personal.get(key) for key in ("account", "qos") if not asked.value(key)}
-    options += [f"--{key}={value}" for key, value in own.items() if value]
+    options = [f"--job-name={name}", f"--output={output}.out", f"--error={output}.err", "--export=ALL", *options]
     # What an enclosing job of SLURM's is must not be taken for what this one is.
     outside = {key: value for key, value in os.environ.items() if not key.startswith("SLURM_") or key == "SLURM_CONF"}
     outside.pop("LABS_JOB", None)
     try:
         job_id = queue.submit(script, *arguments, options=options, folder=root, environment=outside | env)
     except queue.SlurmError as problem:
-        raise JobError(
+        raise LabsError(
             f"{problem}. SLURM says this about {script.name}, so nothing was submitted; "
             f"`labs slurm check {script}` tells more."
         ) from None
     return SlurmJob(name, job_id, runs)
-
-
-def find(job, runs):
-    """The SlurmJob of a job id, or the newest of a name; runs: folder of its files if SLURM has forgotten it."""
-    pattern = r"(.+)_(\d+)\.(?:out|err)"
-    files = [match for path in runs.glob("*") if (match := re.fullmatch(pattern, path.name))]
-    if not job.isdecimal():
-        ids = [match[2] for match in files if match[1] == job] + [queue.newest(job) or ""]
-        job_id = max(filter(None, ids), key=int, default=None)
-        if not job_id:
-            raise JobError(f"No job is called {job!r}, neither in {runs} nor in SLURM's queue. Give its job id.")
-        job = job_id
-    if known := queue.describe(job):
-        name, out = known["JobName"], Path(known.get("StdOut", ""))
-        return SlurmJob(name, job, out.parent if out.name == f"{name}_{job}.out" else runs)
-    for match in files:
-        if match[2] == job:
-            return SlurmJob(match[1], job, runs)
-    raise JobError(f"SLURM does not know job {job}, and none of its files are in {runs}. Check the number.")

@@ -3,8 +3,6 @@
 study       models x workers x repeats, as jobs: records, table, plots
 maxbatch    the largest batch that fits into memory
 allreduce   latency and bandwidth between real ranks
-breakdown   where the seconds of a step go, with Horovod or MirroredStrategy
-side_by_side    its program for MirroredStrategy
+breakdown   where the seconds of a step go; its program steps
 step        one training step, as maxbatch and breakdown take it
-compare     two commands, or two commits, in turns
 """

@@ -4,19 +4,20 @@ python -m labs.measure.allreduce FILE REPEATS SEED SIZE...      what each rank r
 """
 
 import json
+import math
 import secrets
 import sys
 import tempfile
 import time
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from labs import devices, files, jobs
-from labs.errors import LabsError, UseError
+from labs.errors import LabsError, UseError, whole
 from labs.jobs import launch
-from labs.printed import as_json
+from labs.results import intervals
 
 SIZES = tuple(2**10 * 4**k for k in range(9))  # bytes: 1 KiB, 4 KiB, ..., 64 MiB
 CYCLE = 1e-4  # seconds between Horovod's looks for work, shorter than its default, so that links are measured
@@ -24,34 +25,24 @@ BATCH = 2**21  # bytes: small messages are timed several at a time, up to this m
 MOST = 40
 
 
-class AllReduceError(UseError):
-    """The measurement cannot be made as asked; the message says why and what to do."""
-
-
-class NotMeasuredError(LabsError):
-    """The ranks did not finish, or their times say nothing; the message says why."""
-
-
-def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=False, timeout=300):
+def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=False) -> dict[str, Any]:
     """Time all-reduces among `ranks` processes of this machine, and fit latency and bandwidth. Takes half a minute.
+
+    sizes: of the messages in bytes; repeats: samples of each; launcher: see labs.jobs.launch
+    runs: folder that keeps the job's files (default: none); show: a progress bar
 
     Returns a dict, ready for JSON: kind "measured"; rows [{bytes, seconds (median), interval, samples,
     bytes_per_second}], the last of them what each rank's link carries, 2 (K - 1) / K x bytes / seconds; latency and
-    bandwidth, each {value, unit, interval, error, source}; ranks, launcher, machine, versions, notes.
-    runs: folder that keeps the job's files (default: none); launcher: see labs.jobs.launch; show: a progress bar.
-    Raises AllReduceError for wrong use, NotMeasuredError, labs.jobs.launch.LaunchError: ranks that cannot be started.
+    bandwidth, each {value, unit, interval}; ranks, launcher, machine, versions, notes.
+    Raises UseError, also for ranks that cannot be started, and LabsError for ranks that did not finish or whose times
+    say nothing.
     """
-    from labs.costs.parameter import CostError
-
-    sizes = tuple(sizes)
-    if ranks == 1:
-        raise AllReduceError("1 rank has nobody to exchange with: measure 2 or more.")
-    if len(set(sizes)) < 3 or not all(isinstance(size, int) and size >= 4 for size in sizes):
-        raise AllReduceError(
-            f"sizes are {sizes}: latency and bandwidth need 3 different whole numbers of bytes, each 4 or more."
-        )
-    if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 6:
-        raise AllReduceError(f"repeats is {repeats!r}: a median's 95 % interval needs 6 or more.")
+    whole("ranks", ranks, 2)  # one has nobody to exchange with
+    for size in sizes:
+        whole("the size of a message", size, 4)
+    if len(set(sizes)) < 3:
+        raise UseError(f"sizes are {tuple(sizes)}: latency and bandwidth need 3 different ones.")
+    whole("repeats", repeats, 6)  # a median's 95 % interval needs as many
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(runs if runs is not None else folder)
         file = folder.resolve() / "allreduce_times.json"
@@ -59,34 +50,26 @@ def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=
         arguments = ["labs.measure.allreduce", str(file), repeats, seed, *sizes]
         env = {"HOROVOD_CYCLE_TIME": str(1e3 * CYCLE)}
         job = jobs.start("-m", *arguments, name="allreduce", runs=folder, ranks=ranks, launcher=launcher, env=env)
-        job.wait(timeout, show)
-        if job.state != "finished" or not file.is_file():
-            raise NotMeasuredError(f"The all-reduce was not measured. {job.explain()}")
-        found = json.loads(file.read_text(encoding="utf-8"))
+        job.wait(timeout=300, show=show)
+        if job.state != "finished":
+            raise LabsError(f"The all-reduce was not measured. {job.explain()}")
+        measured = json.loads(file.read_text(encoding="utf-8"))
     notes = []
-    if ranks > devices.cores() and not found["machine"]["gpus"]:
+    if ranks > devices.cores() and not measured["machine"]["gpus"]:
         notes.append(f"oversubscribed: more ranks ({ranks}) than cores ({devices.cores()}), which wait for each other")
-    rows = [row(ranks, int(size), seconds) for size, seconds in found["seconds"].items()]
-    try:
-        latency, bandwidth, worst = fit(ranks, [r["bytes"] for r in rows], [r["seconds"] for r in rows])
-    except CostError:
-        raise NotMeasuredError(
-            "Large messages took no longer than small ones, so latency and bandwidth cannot be told apart. Measure "
-            "again on an idle machine, with sizes that differ more."
-        ) from None
+    rows = [row(ranks, int(size), seconds) for size, seconds in measured["seconds"].items()]
+    latency, bandwidth, worst = fit(ranks, [r["bytes"] for r in rows], [r["seconds"] for r in rows])
     if worst > 0.5:
         notes.append(
             f"the ring's formula misses a message's time by up to {worst:.0%}: other algorithms for small "
             "messages, or caches, are at work"
         )
     result = {"kind": "measured", "ranks": ranks, "launcher": launcher or launch.LAUNCHERS[0], "cycle_seconds": CYCLE}
-    result |= {"order_seed": seed, "rows": rows}
-    for name, fitted in (("latency", latency), ("bandwidth", bandwidth)):
-        result[name] = asdict(fitted) | {"interval": fitted.interval and list(fitted.interval)}  # as JSON has it
-    return result | {"machine": found["machine"], "versions": found["versions"], "notes": notes}
+    result |= {"order_seed": seed, "rows": rows, "latency": latency, "bandwidth": bandwidth}
+    return result | {"machine": measured["machine"], "versions": measured["versions"], "notes": notes}
 
 
-def row(ranks, size, seconds):
+def row(ranks: int, size: int, seconds: Sequence[float]) -> dict[str, Any]:
     """One row of the result for the samples of one size. The interval of the median is between two order statistics,
     whose ranks follow from the binomial distribution (T. Hoefler and R. Belli, SC15, section 3.1.3)."""
     from scipy.stats import binom
@@ -103,26 +86,32 @@ def row(ranks, size, seconds):
     }
 
 
-def fit(ranks, sizes, seconds):
-    """(latency in s, bandwidth in bytes/s, largest relative residual) of the ring's formula, as Parameters.
+def fit(ranks: int, sizes: Sequence[int], seconds: Sequence[float]) -> tuple[dict, dict, float]:
+    """(latency, bandwidth, largest relative residual) of the ring's formula; the first two are {value, unit, interval}.
 
     seconds = 2 (K - 1) (latency + size / K / bandwidth), see labs.simulate.reduce.ring_seconds, by least squares with
-    weights 1 / seconds^2, so that small and large messages count alike. Raises CostError.
+    weights 1 / seconds^2, so that small and large messages count alike. Their 95 % intervals come from the residuals,
+    with Student's t of n - 2 degrees of freedom (N. Draper and H. Smith, Applied Regression Analysis, section 1.4).
+    Raises LabsError if large messages took no longer than small ones.
     """
-    from labs.costs.least_squares import line
-    from labs.costs.parameter import CostError, Parameter
+    import numpy as np
 
-    found, fixed, _ = line(sizes, seconds)
-    if fixed is None:
-        raise CostError("Messages of one size cannot tell latency and bandwidth apart: give 3 sizes or more.")
-    messages, source = 2 * (ranks - 1), f"least squares over {len(sizes)} message sizes on {ranks} ranks"
-    value, slope = fixed.value / messages, found.slope
-    ends = [end and messages / ranks / end for end in reversed(slope.interval or ())]
-    bandwidth = messages / ranks / slope.value
-    ends = (ends[0], ends[1] or 1e3 * bandwidth) if ends else None  # a slope down to 0: no upper end from these sizes
-    span = fixed.interval and tuple(end / messages for end in fixed.interval)
-    relative = [abs(fixed.value + slope.value * size - t) / t for size, t in zip(sizes, seconds, strict=True)]
-    return (Parameter(value, "s", span, source), Parameter(bandwidth, "bytes/s", ends, source), max(relative))
+    size, time_of = np.array(sizes, float), np.array(seconds, float)
+    (slope, fixed), covariance = np.polyfit(size, time_of, 1, w=1 / time_of, cov=True)
+    if slope <= 0:
+        raise LabsError(
+            "Large messages took no longer than small ones, so latency and bandwidth cannot be told apart. Measure "
+            "again on an idle machine, with sizes that differ more."
+        )
+    of_slope, of_fixed = intervals.t_quantile(len(sizes) - 2) * np.sqrt(np.diag(covariance))
+    messages = 2 * (ranks - 1)
+    low, value, high = (float(max(0.0, end)) / messages for end in (fixed - of_fixed, fixed, fixed + of_fixed))
+    latency = {"value": value, "unit": "s", "interval": [low, high]}
+    rate = messages / ranks / float(slope)
+    reach = math.exp(of_slope / slope)  # on a logarithmic scale: no link carries less than nothing
+    bandwidth = {"value": rate, "unit": "bytes/s", "interval": [rate / reach, rate * reach]}
+    residuals = np.abs(fixed + slope * size - time_of) / time_of
+    return latency, bandwidth, float(residuals.max())
 
 
 def table(result: dict[str, Any]) -> str:
@@ -135,18 +124,10 @@ def table(result: dict[str, Any]) -> str:
         lines.append(f"{times:<52}{r['bytes_per_second'] / 1e6:>10.4g}")
     lines.append("")
     for name, factor, unit in (("latency", 1e6, "us a message"), ("bandwidth", 1e-6, "MB/s of each rank's link")):
-        p = result[name]
-        span = f" [{p['interval'][0] * factor:.4g}, {p['interval'][1] * factor:.4g}]" if p["interval"] else ""
-        lines.append(f"{name}: {p['value'] * factor:.4g}{span} {unit}")
+        value, low, high = (factor * each for each in (result[name]["value"], *result[name]["interval"]))
+        lines.append(f"{name}: {value:.4g} [{low:.4g}, {high:.4g}] {unit}")
     lines.append("Fitted: 2 (K - 1) messages of bytes / K each, one after the other.")
     return "\n".join([*lines, *(f"Note: {note}." for note in result["notes"])])
-
-
-def run(args):
-    """Measure and print; returns the exit code 0. Raises as `measure`."""
-    result = measure(args.ranks, repeats=args.repeats, launcher=args.launcher, runs=args.out, show=not args.json)
-    print(as_json(result) if args.json else table(result))
-    return 0
 
 
 def _rank(file, repeats, seed, *sizes):

@@ -30,47 +30,36 @@ _CPU |= {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "1048576"}
 _TRIAL = re.compile(r"Trial batch (\d+): (starts|fits in ([\d.]+) s|out of memory)")
 
 
-class BatchError(UseError):
-    """The search cannot be run as asked."""
-
-
-class SearchError(LabsError):
-    """The search began and broke off, but not for lack of memory."""
-
-
 def parse_memory(text: str | int) -> int:
-    """Bytes in "512MiB", "1GiB" or a plain number of bytes. Raises BatchError."""
+    """Bytes in "512MiB", "1GiB" or a plain number of bytes. Raises UseError."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(B|[kKMG]i?B?)?\s*", str(text))
     scale = {"b": 1, "k": 2**10, "m": 2**20, "g": GIB}
     size = float(match[1]) * scale[(match[2] or "B")[0].lower()] if match else 0
     if not 1 <= size < 2**60:
-        raise BatchError(f"{text!r} is not an amount of memory: the search needs a limit, such as 1GiB or 512MiB.")
+        raise UseError(f"{text!r} is not an amount of memory: the search needs a limit, such as 1GiB or 512MiB.")
     return int(size)
 
 
 def search(
-    model="ResNet50V2", *, image_size=32, memory=None, bisect=0, start=1, limit=65536, name=None, runs=None, show=True
-):
+    model="ResNet50V2", *, image_size=32, memory=None, bisect=0, start=1, limit=65536, runs=None, show=True
+) -> dict[str, Any]:
     """Largest batch of `model` whose training step fits in `memory`.
 
     Doubles from `start` until memory runs out (or `limit`), all in one process; then halves the gap
     `bisect` times, each in a new process, because memory that once ran out is fragmented.
 
     memory: bytes, or text such as "1GiB", beyond what the process holds after a warm-up step (default
-        1 GiB); with a GPU the device's memory limit (default: all of it).
-    Raises BatchError or models.ModelError for a search that cannot be run, SearchError for one that broke off.
-    Returns a dict: model, image_size, memory, device, largest (None if not even `start` fits), fails
-    (smallest that does not, or None), trials [{batch, fits, seconds, files}], evidence {file,
-    line_number, line} of the out-of-memory line, or None. It is kept as <runs>/<name>.maxbatch.json.
+        1 GiB); with a GPU the device's memory limit (default: all of it)
+    runs: folder of the evidence (default: labs.jobs.folder()); show: a progress bar
+
+    Returns a dict: model, image_size, memory, device, largest (None if not even `start` fits), fails (smallest that
+    does not, or None), trials [{batch, fits, seconds}], evidence {file, line_number, line} of the out-of-memory line,
+    or None. It is kept as <runs>/<name>.maxbatch.json. Raises UseError for a search that cannot be run, LabsError for
+    one that broke off, but not for lack of memory.
     """
     models.check_size(model, image_size)
-    if start < 1 or limit < start or bisect < 0:
-        raise BatchError(
-            f"A search from batch {start} to {limit} with {bisect} bisections cannot run: start with "
-            "1 or more, at or below the limit; bisections are 0 or more."
-        )
     memory = None if memory is None else parse_memory(memory)
-    name = name or f"maxbatch_{model}_{image_size}"
+    name = f"maxbatch_{model}_{image_size}"
     result = {"version": 1, "name": name, "kind": "measured", "model": model, "image_size": image_size}
     result |= {"memory": memory, "device": None, "largest": None, "fails": None, "trials": [], "evidence": None}
     batches = [2**k * start for k in range(32) if 2**k * start <= limit]
@@ -84,36 +73,24 @@ def search(
     return result
 
 
-def largest_kept(model, image_size, beside):
+def largest_kept(model: str, image_size: int, beside: str) -> int | None:
     """The largest batch that the search of `model` found and kept; None without one.
 
-    Raises BatchError if a network of `beside` was not searched with the same memory on the same device: then the two
+    Raises UseError if the network `beside` was not searched with the same memory on the same device: then the two
     largest batches cannot be compared.
     """
-    result = _read(model, image_size)
-    if not result:
-        return None
-    for name in beside:
-        refuse_other_budget(result, _read(name, image_size) or {"model": name})
-    return result["largest"]
+    result, other = _kept(model, image_size), _kept(beside, image_size)
+    if result and _budget(result) != _budget(other):
+        budgets = f"{model} ({_budget(result)}) and {beside} ({_budget(other)})"
+        raise UseError(f"the largest batches of {budgets} cannot be compared")
+    return result.get("largest")
 
 
-def _read(model, image_size):
-    """The result of a search that found a largest batch, as it was kept; None if there is none."""
-    with suppress(OSError, ValueError, KeyError):
-        result = json.loads(
-            (jobs.folder() / f"maxbatch_{model}_{image_size}.maxbatch.json").read_text(encoding="utf-8")
-        )
-        return result if result["largest"] else None
-
-
-def refuse_other_budget(result, other):
-    """Raises BatchError unless both searches took images of one size, and had the same memory on the same device."""
-    one, two = map(_budget, (result, other))
-    if one != two:
-        raise BatchError(
-            f"the largest batches of {result['model']} ({one}) and {other['model']} ({two}) cannot be compared"
-        )
+def _kept(model, image_size):
+    """The result of a search as it was kept; {} if there is none."""
+    with suppress(OSError, ValueError):
+        return json.loads((jobs.folder() / f"maxbatch_{model}_{image_size}.maxbatch.json").read_text(encoding="utf-8"))
+    return {}
 
 
 def _budget(result):
@@ -130,26 +107,27 @@ def _attempt(result, batches, name, runs, show):
     arguments = ["labs.measure.maxbatch", json.dumps(options)]
     job = jobs.start("-m", *arguments, name=name, runs=runs, env=_CPU).wait(show=show)
     text = job.out.read_text(errors="replace")
-    said = dict(re.findall(r"(?m)^(Device|Memory): (.*?)(?: bytes)?$", text))
-    result["device"] = said.get("Device")
-    result["memory"] = int(said["Memory"]) if "Memory" in said else result["memory"]
-    tried, where = {}, {"out": str(job.out), "err": str(job.err)}
+    about = dict(re.findall(r"(?m)^(Device|Memory): (.*?)(?: bytes)?$", text))
+    result["device"] = about.get("Device")
+    result["memory"] = int(about["Memory"]) if "Memory" in about else result["memory"]
+    tried = {}  # the last line on a batch counts
     for local_batch, outcome, seconds in _TRIAL.findall(text):
-        fits, seconds = outcome.startswith("fits"), float(seconds) if seconds else None
-        tried[int(local_batch)] = {"batch": int(local_batch), "fits": fits, "seconds": seconds, **where}
+        fits = outcome.startswith("fits")
+        tried[local_batch] = {"batch": int(local_batch), "fits": fits, "seconds": float(seconds) if fits else None}
     if not tried or job.state == "stopped":
-        raise SearchError(f"The search gave no result. {job.explain()}")
+        raise LabsError(f"The search gave no result. {job.explain()}")
     result["trials"] += tried.values()
-    fits = [t["batch"] for t in result["trials"] if t["fits"]]
-    fails = [t["batch"] for t in result["trials"] if not t["fits"]]
+    fits = [trial["batch"] for trial in result["trials"] if trial["fits"]]
+    fails = [trial["batch"] for trial in result["trials"] if not trial["fits"]]
     result["largest"], result["fails"] = max(fits, default=None), min(fails, default=None)
-    if not all(t["fits"] for t in tried.values()):
-        found = failures.failure(job.err)
-        if found and found["kind"] == "out of memory":
-            result["evidence"] = {"file": str(job.err), "line_number": found["line_number"], "line": found["line"]}
-        elif job.state == "finished" or job.process.returncode > 0:
-            raise SearchError(f"A trial failed, but not for lack of memory. {job.explain()}")
-        # else killed without a line: the trial counts, the evidence is missing and says so
+    if all(trial["fits"] for trial in tried.values()):
+        return
+    failure = failures.failure(job.err)
+    if failure and failure["kind"] == "out of memory":
+        result["evidence"] = {key: failure[key] for key in ("line_number", "line")} | {"file": str(job.err)}
+    elif job.state == "finished" or job.process.returncode > 0:
+        raise LabsError(f"A trial failed, but not for lack of memory. {job.explain()}")
+    # else killed without a line: the trial counts, the evidence is missing, and `table` says so
 
 
 def table(result: dict[str, Any]) -> str:

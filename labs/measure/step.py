@@ -1,6 +1,8 @@
 """One training step as the measurements take it: compiled once, for batches of any size, without Keras' loop."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from statistics import fmean
 from typing import Any
 
 
@@ -24,3 +26,18 @@ def compiled(model: Any, optimizer: Any) -> Callable:
         return value
 
     return step
+
+
+def timed(function: Callable, times: int) -> list[float]:
+    """Seconds of each of several calls."""
+    seconds = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        function()
+        seconds.append(time.perf_counter() - begin)
+    return seconds
+
+
+def over_ranks(steps: Sequence[list[float] | None]) -> list[float]:
+    """Seconds of each step, averaged over the ranks that took it; steps: seconds of each rank, None for one at rest."""
+    return [fmean(step) for step in zip(*filter(None, steps), strict=True)]

@@ -5,6 +5,6 @@ counts      parameters, bytes of gradient, multiply-adds, activations, memory by
 """
 
 from labs.models.counts import memory
-from labs.models.networks import APPLICATIONS, NAMES, ModelError, build, check_size, network, preprocessing
+from labs.models.networks import NAMES, build, check_size, network, preprocessing
 
-__all__ = ["APPLICATIONS", "NAMES", "ModelError", "build", "check_size", "memory", "network", "preprocessing"]
+__all__ = ["NAMES", "build", "check_size", "memory", "network", "preprocessing"]

@@ -11,10 +11,6 @@ APPLICATIONS = ("ResNet50V2", "ResNet101V2", "ResNet152V2")
 NAMES = (*APPLICATIONS, "SmallCNN")
 
 
-class ModelError(UseError):
-    """The network asked for does not exist or cannot be built."""
-
-
 def preprocessing(image_size: int) -> "keras.Sequential":
     """First layers of every network here: uint8 images (N x H x W x 3) to floats in [-1, 1], N x S x S x 3.
 
@@ -44,12 +40,12 @@ def small_cnn(image_size: int, classes: int) -> "keras.Sequential":
 
 
 def check_size(name: str, image_size: int) -> None:
-    """Raise ModelError if there is no network `name` for images of image_size x image_size pixels."""
+    """Raise UseError if there is no network `name` for images of image_size x image_size pixels."""
     if name not in NAMES:
-        raise ModelError(f"Unknown model {name!r}: this course trains {', '.join(NAMES)}. Check the spelling.")
+        raise UseError(f"Unknown model {name!r}: this course trains {', '.join(NAMES)}. Check the spelling.")
     least = 32 if name in APPLICATIONS else 8
     if image_size < least:
-        raise ModelError(
+        raise UseError(
             f"{name} needs images of at least {least}x{least}, not {image_size}x{image_size}: "
             f"pass --image_size {least} or more."
         )
@@ -58,7 +54,7 @@ def check_size(name: str, image_size: int) -> None:
 def network(name: str, image_size: int, classes: int) -> "keras.Model":
     """Untrained network `name` (one of NAMES) for images of image_size x image_size x 3 and `classes` classes.
 
-    Raises ModelError: see `check_size`.
+    Raises UseError: see `check_size`.
     """
     check_size(name, image_size)
     if name == "SmallCNN":
@@ -72,7 +68,7 @@ def network(name: str, image_size: int, classes: int) -> "keras.Model":
 def build(name: str, image_size: int, classes: int) -> "keras.Sequential":
     """preprocessing + network as one model: uint8 images (N x H x W x 3) in, class probabilities (N x classes) out.
 
-    name: one of NAMES; image_size: pixels per side that the network sees. Raises ModelError: see `check_size`.
+    name: one of NAMES; image_size: pixels per side that the network sees. Raises UseError: see `check_size`.
     """
     import keras
 

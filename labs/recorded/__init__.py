@@ -8,7 +8,7 @@ from typing import Any
 from labs.printed import grouped
 
 HERE = Path(__file__).parent
-CTE_POWER = HERE / "cte-power-resnet50v2.out"
+CTE_POWER = HERE / "cte-power-resnet50v2.out"  # a log of ResNet50V2 on 1, 2 and 4 GPUs of a cluster
 
 
 def laptop() -> list[Path]:
@@ -16,20 +16,17 @@ def laptop() -> list[Path]:
     return sorted((HERE / "laptop_two_networks").glob("ResNet50V2*.out"))
 
 
-def laptop_horovod() -> list[Path]:
-    """The same with Horovod on 1 and 2 ranks, another study."""
-    return sorted((HERE / "laptop_two_networks_horovod").glob("ResNet50V2*.out"))
+def laptop_horovod() -> dict[str, Path]:
+    """{name: run record (.json, with its log .out beside it)} of notebook 08's study on such a machine: ResNet50V2 with
+    Horovod on 1 rank, then on 2 with the same batch per rank, and with the same global batch."""
+    names = ("ResNet50_horovod_w1", "ResNet50_horovod_w2", "ResNet50_horovod_strong_w2")
+    return {name: HERE / "laptop_horovod" / f"{name}.json" for name in names}
 
 
 def laptop_two_networks() -> list[Path]:
     """Run records (.json, each with its log .out beside it) of ResNet50V2 and ResNet152V2 with MirroredStrategy on 1
     and 2 workers of that machine, one study."""
     return sorted((HERE / "laptop_two_networks").glob("*.json"))
-
-
-def laptop_two_networks_horovod() -> list[Path]:
-    """The same with Horovod on 1 and 2 ranks, another study."""
-    return sorted((HERE / "laptop_two_networks_horovod").glob("*.json"))
 
 
 def horovod_timeline() -> Path:
@@ -54,7 +51,7 @@ def networks() -> dict[str, tuple[int, int]]:
 
 
 def traces() -> dict[str, list[Path]]:
-    """{case: files of samples (labs.results.watched), a path for each rank} of six watched trainings of notebook 24."""
+    """{case: files of samples, a path for each rank} of six trainings of notebook 24 (lessons.faster_steps.samples)."""
     return grouped((path.name.partition(".")[0], path) for path in sorted((HERE / "traces").glob("*.samples")))
 
 

@@ -4,28 +4,18 @@ The same Report and figures give the same bytes.
 """
 
 import io
-import re
 import shutil
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from labs.report import content, form
+from labs.printed import as_json, mapped
+from labs.report import content
 
 HERE = Path(__file__).parent
 TITLE = "Training on many devices: report"
-
-
-@contextmanager
-def _folder(main, data, beside):
-    """A folder with a Typst file, parts.typ, data.json of what is printed, and the files `beside`, {name: text}."""
-    with tempfile.TemporaryDirectory(prefix="labs-document-") as name:
-        for path in (main, HERE / "parts.typ"):
-            shutil.copyfile(path, Path(name, path.name))
-        for file, text in ({"data.json": form.as_json(content.every(data))} | beside).items():
-            _write(Path(name, file), text)
-        yield Path(name)
+_HEAD = '#import "/parts.typ": *\n'
 
 
 @contextmanager
@@ -34,19 +24,15 @@ def source(report, figures):
     import typst
 
     pictures = {f"figures/{name}.svg": svg(figure) for name, figure in figures.items()}
-    with _folder(HERE / "report.typ", report.model_dump(mode="json") | {"title": TITLE}, pictures) as folder:
-        answers = {task.id: task.answer for task in report.tasks if task.answer is not None}
-        answers |= {"appendix": report.appendix} if report.appendix else {}
-        made = {id: content.markup(answer) for id, answer in answers.items()}
-        if report.appendix:  # its headings stand two levels higher than those of an answer
-            made["appendix"] = re.sub(r"^(#heading\(level: )(\d)", _higher, made["appendix"], flags=re.MULTILINE)
-        for id, text in made.items():
-            _answer(folder, id, text)
+    answers = {task["id"]: task["answer"] for task in report["tasks"] if task["answer"] is not None}
+    marked = {f"answers/{id}.typ": _HEAD + content.markup(answer) for id, answer in answers.items()}
+    with _folder(HERE / "report.typ", report | {"title": TITLE}, pictures | marked) as folder:
         try:
             compile(folder)
         except typst.TypstError:
-            for id, text in made.items():
-                _answer(folder, id, settable(folder, text, answers[id]))
+            for id, answer in answers.items():
+                if not _sets(folder, f"answers/{id}.typ"):
+                    _write(folder / f"answers/{id}.typ", _HEAD + content.plain(answer))
         yield folder
 
 
@@ -69,33 +55,29 @@ def of_data(main, data, beside=None):
         return compile(folder, main=Path(main).name)
 
 
-def settable(folder, made, answer):
-    """The markup of an answer as far as Typst sets it: with its formulas, without those that fail, or as plain text."""
-    if _sets(folder, made):
-        return made
-    made = content.as_code(made, [call for call in content.formulas(made) if not _sets(folder, call)])
-    return made if _sets(folder, made) else content.plain(answer)
+@contextmanager
+def _folder(main, data, beside):
+    """A folder with a Typst file, parts.typ, data.json of what is printed, and the files `beside`, {name: text}."""
+    with tempfile.TemporaryDirectory(prefix="labs-document-") as name:
+        for path in (main, HERE / "parts.typ"):
+            shutil.copy(path, name)
+        printed = mapped(data, lambda value: content.shown(value) if isinstance(value, str) else value)
+        for file, text in (beside | {"data.json": as_json(printed)}).items():
+            _write(Path(name, file), text)
+        yield Path(name)
 
 
-def _sets(folder, markup):
+def _sets(folder, answer):
+    """Whether Typst sets the file of an answer, in a document of its own."""
     import typst
 
-    _write(folder / "alone.typ", f"{_HEAD}#set document(title: [alone])\n#show: style\n= A\n== B\n=== C\n{markup}\n")
-    with suppress(typst.TypstError):
+    around = "#set document(title: [alone])\n#show: style\n= A\n== B\n=== C\n"
+    _write(folder / "alone.typ", f'{_HEAD}{around}#include "{answer}"\n')
+    try:
         compile(folder, main="alone.typ")
-        return True
-    return False
-
-
-_HEAD = '#import "/parts.typ": *\n'
-
-
-def _answer(folder, id, markup):
-    _write(folder / f"answers/{id}.typ", _HEAD + markup + "\n")
-
-
-def _higher(match):
-    return f"{match[1]}{int(match[2]) - 2}"
+    except typst.TypstError:
+        return False
+    return True
 
 
 def _write(path, text):

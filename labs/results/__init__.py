@@ -2,8 +2,7 @@
 
 load, table, compare    files to runs, runs to a table, two networks to a verdict: what notebooks ask for
 
-run         a run: its record's form, reading and writing
-record      how a training was run; the errors of reading a record
+run         a run: its record's form, reading and writing; how it was trained
 log         read what Keras' fit printed
 text        the lines of a log, also of a large one
 failures    the line that proves a failure, and what to do
@@ -12,7 +11,6 @@ metrics     epoch time, images/second, speedup, efficiency
 steps       single steps in time, their distribution, and what waiting alone would make of it
 intervals   95 % intervals of means and ratios
 verdict     is a difference real?
-watched     what a sampler wrote while a run went on
 """
 
 from labs.results.tables import load, table

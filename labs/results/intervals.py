@@ -23,13 +23,14 @@ NOTHING = 0.001  # a smaller slope of the log ratio is taken for none
 class Estimate:
     """A value, its 95 % interval (low, high) or None, and what a reader must know about them.
 
-    Also its parts: the standard error of the logarithm with its degrees of freedom (None where a sample is one value,
-    which has no spread and so no interval), and the factors (low, high) of the rounding.
+    Also its parts: the logarithm in the middle of the interval and its standard error with its degrees of freedom (None
+    where a sample is one value, which has no spread and so no interval), and the factors (low, high) of the rounding.
     """
 
     value: float | None
     interval: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
+    centre: float = 0.0
     error: float | None = None
     degrees: float | None = None
     rounding: tuple[float, float] = (1.0, 1.0)
@@ -43,7 +44,8 @@ class Estimate:
     def scaled(self, factor: float) -> "Estimate":
         """The same estimate in another unit: value and interval times `factor` (> 0)."""
         interval = self.interval and (self.interval[0] * factor, self.interval[1] * factor)
-        return replace(self, value=None if self.value is None else self.value * factor, interval=interval)
+        value = self.value and self.value * factor
+        return replace(self, value=value, interval=interval, centre=self.centre + math.log(factor))
 
 
 UNKNOWN = Estimate(None)
@@ -86,8 +88,16 @@ def shares(values: Sequence[float]) -> tuple[float, float] | None:
 
 
 def mean(sample: Sequence[float], resolution: float = 0.0) -> Estimate:
-    """Mean of a sample of values > 0, each rounded to steps of `resolution` (same unit, 0 = not rounded)."""
-    return product([sample], [], [resolution])
+    """Mean of a sample of values > 0, each rounded to steps of `resolution` (same unit, 0 = not rounded).
+
+    The worst case of rounding is half a step of all values in one direction. A single value gives no interval.
+    """
+    value, logs = fmean(sample), [math.log(x) for x in sample]
+    half = resolution / 2 / value
+    rounding = max(0.0, 1 - half), 1 + half
+    if len(sample) < 2:
+        return Estimate(value, None, (ONE_RUN,), rounding=rounding)
+    return _estimate(value, fmean(logs), [(variance(logs) / len(logs), len(logs) - 1)], rounding)
 
 
 def changing(ratios: Sequence[float]) -> bool:
@@ -125,43 +135,20 @@ def paired(above: Sequence[float], below: Sequence[float], resolutions: tuple[fl
 
 
 def ratio(above: Estimate, below: Estimate) -> Estimate:
-    """The ratio of two independent Estimates of `paired` or `product`, each around its geometric mean; UNKNOWN where
-    one of them is."""
+    """The ratio of two independent Estimates of `mean`, `paired` or `ratio`; UNKNOWN where one of them is.
+
+    On logarithms this is a difference of means, see `_estimate`.
+    """
     if above.value is None or below.value is None:
         return UNKNOWN
-    rounding = (
-        above.rounding[0] / below.rounding[1],
-        above.rounding[1] / below.rounding[0] if below.rounding[0] else math.inf,
-    )
     value = above.value / below.value
+    if not below.rounding[0]:
+        return Estimate(value, None, (TOO_SHORT,))
+    rounding = above.rounding[0] / below.rounding[1], above.rounding[1] / below.rounding[0]
     if above.error is None or below.error is None:
         return Estimate(value, None, (ONE_RUN,), rounding=rounding)
     parts = [(above.error**2, above.degrees), (below.error**2, below.degrees)]
-    return _estimate(value, math.log(value), parts, rounding)
-
-
-def product(above, below, resolutions=None) -> Estimate:
-    """The product of the means of the samples `above`, divided by that of the samples `below`; all values > 0.
-
-    On logarithms this is a sum of means, see `_estimate`. The worst case of rounding is half a step of each sample
-    (`resolutions`, in the order of above and below) in one direction. Where a sample is one value there is no interval.
-    """
-    samples = [*above, *below]
-    signs = [1] * len(above) + [-1] * len(below)
-    means = [fmean(sample) for sample in samples]
-    value = math.prod(mean**sign for mean, sign in zip(means, signs, strict=True))
-    halves = [step / 2 / mean for step, mean in zip(resolutions or [0.0] * len(samples), means, strict=True)]
-    if max(halves[len(above) :], default=0.0) >= 1:
-        return Estimate(value, None, (TOO_SHORT,))
-    low, high = (
-        math.prod(max(0.0, 1 + side * sign * half) ** sign for half, sign in zip(halves, signs, strict=True))
-        for side in (-1, 1)
-    )
-    if min(map(len, samples)) < 2:
-        return Estimate(value, None, (ONE_RUN,), rounding=(low, high))
-    logs = [[math.log(x) for x in sample] for sample in samples]
-    centre = sum(sign * fmean(values) for sign, values in zip(signs, logs, strict=True))
-    return _estimate(value, centre, [(variance(v) / len(v), len(v) - 1) for v in logs], (low, high))
+    return _estimate(value, above.centre - below.centre, parts, rounding)
 
 
 def _estimate(value, centre, parts, rounding, notes=()):
@@ -174,4 +161,4 @@ def _estimate(value, centre, parts, rounding, notes=()):
     error, degrees = math.sqrt(total), total**2 / spread if spread else 1.0
     reach = t_quantile(degrees) * error if error else 0.0
     low, high = math.exp(centre - reach) * rounding[0], math.exp(centre + reach) * rounding[1]
-    return Estimate(value, (min(low, value), max(high, value)), notes, error, degrees, rounding)
+    return Estimate(value, (min(low, value), max(high, value)), notes, centre, error, degrees, rounding)

@@ -1,79 +1,43 @@
 r"""Read the logs (.out) that Keras' `fit` leaves: which runs are in it, how long each epoch took, loss, accuracy.
 
-196/196 - 45s - loss: 1.7626 - accuracy: 0.3536                            verbose=2, TensorFlow 2.2 to 2.6
-196/196 - 45s - loss: 1.7626 - accuracy: 0.3536 - 45s/epoch - 229ms/step   Keras 2 (TensorFlow 2.7 to 2.15)
-196/196 - 45s - 229ms/step - accuracy: 0.3536 - loss: 1.7626               Keras 3
+196/196 - 45s - loss: 1.7626 - accuracy: 0.3536 - 45s/epoch - 229ms/step   verbose=2, Keras 2
+196/196 - 45s - 229ms/step - accuracy: 0.3536 - loss: 1.7626               verbose=2, Keras 3
 196/196 [====...] - 45s 229ms/step - loss: 1.7626 - accuracy: 0.3536       verbose=1, Keras 2
 196/196 ━━━━━━━━━ 45s 229ms/step - accuracy: 0.3536 - loss: 1.7626         verbose=1, Keras 3
 
 Lines may have the rank prefixes of horovodrun, mpirun, mpiexec and srun: then the epochs of the lowest rank that has
-any are read. Everything else is refused, by its name where it is known. A run starts at a header `Model ...`, or where
-the epoch counter starts again; `Repeat 2 of 3` is another repeat of it. A training that goes on at a later epoch, as
-after a requeue, is another run, with a warm-up epoch of its own. A line counts where it is whole, and an epoch where it
-is clear which line is its own.
+any are read. A run starts at a header `Model ...`, and where the epoch counter starts after a run that has ended;
+`Repeat 2 of 3` is another repeat of it. A training that goes on at a later epoch, as after a requeue, is another run,
+with a warm-up epoch of its own. Everything else is refused: an epoch counts where it is clear which line is its own.
 """
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 
 from labs.errors import UseError
-from labs.printed import several
 from labs.results import failures, text
-from labs.results.failures import Failure
-from labs.results.record import Configuration
-from labs.results.run import Epoch, Run
+from labs.results.run import Configuration, Epoch, Run
 
-_MARKS = ("poch ", "repeat ", "model ", "s - ", "/step", "samples", "invalid loss", "cancelled", "killed")
-_MAY = re.compile(r"poch|epeat|odel|\d/\d|[:=] *[\w.+-]+$|samples|Invalid loss|CANCELLED|Killed|\ds - ")
-MOST = 50  # lines of results, one after the other, and of a bar's counts, that are looked at
-_ANSI = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
-_EPOCH = re.compile(r"Epoch ([1-9]\d{0,8})/(\d{1,9})\s*$")  # also behind what a killed program left of its last line
-_REPEAT = re.compile(r"^Repeat (\d{1,9}) of (\d{1,9})\b")
-_STOPPED = re.compile(r"^Epoch \d+: early stopping")
+_EPOCH = re.compile(r"Epoch ([1-9]\d{0,8})/(\d{1,9})$")  # also behind what a killed program left of its last line
+_REPEAT = re.compile(r"^Repeat \d{1,9} of (\d{1,9})$")
 _ENDED = re.compile(r"Invalid loss, terminating|\*\*\* (?:JOB|STEP) .*CANCELLED|: Killed$|^Killed$")
-_SAMPLES = re.compile(r"^Train on \d+ samples|\d(?:us|ms|s)/sample\b|^ ?- \d+s(?: \d+\w+/\w+)? - loss: ")
-_BAR = re.compile(r"(\d{1,9})/(\d{1,9}) ?[\[━]")
-_RESULT = re.compile(r"^(\d{1,9})/(\d{1,9}) (?:(\[=+\]|━+) (?:- )?|- )(\d{1,9})s(?: (\d+[um]?s/step))?(?: - (.*))?$")
+_RESULT = re.compile(r"^(\d{1,9})/\1 (?:(\[=+\] - |━+ )(\d{1,9})s (?=\d)|- (\d{1,9})s - )(.+)$")
 _RATE = re.compile(r"^(\d{1,9})(us|ms|s)/(step|epoch)$")
 _METRIC = re.compile(r"^([^:]+): (-?\d+\.\d{4}(?:e[+-]\d{2,3})?|-?nan|-?inf)$")
 _UNIT = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
-
-# Headers of the course's programs: `Model NAME N workers`, and "Name: value": (field of a configuration, its type).
-_MODEL = re.compile(r"^Model:?\s+([A-Z][\w.-]*),?\s+(\d{1,9})\s+(?:GPU|worker|replica|device)s?\b")
-_HEADER = re.compile(r"^([A-Z][a-z_]+): ([\w.+-]+)$")
-_FIELDS = {
-    "Batch_size": ("global_batch", int),
-    "Local_batch": ("local_batch", int),
-    "N_replicas": ("workers", int),
-    "Images": ("images", int),
-    "Strategy": ("strategy", str),
-    "Learning_rate": ("learning_rate", float),
-}
-
-# Programs whose logs are not read, and a line by which each is known. The first that fits is named.
-_STRANGERS = {
-    "Horovod's synthetic benchmarks": r"^Img/sec per \w+: |^Iter #\d+: [\d.]+ img/sec",
-    "tf_cnn_benchmarks": r"images/sec: [\d.]+",
-    "PyTorch Lightning": r"^Epoch \d+: +\d+%\||^GPU available: |pytorch_lightning",
-    "Hugging Face's Trainer": r"'epoch': '?[\d.]+'?\}|train_samples_per_second|\*\*\*\*\* Running training",
-    "YOLO": r"^ *Epoch +(?:GPU_mem|gpu_mem) ",
-    "DeepSpeed": r"\[deepspeed|steps: \d+ loss: .*iter time",
-    "PyTorch's ImageNet example": r"Epoch: ?\[\d+\] ?\[ *\d+/\d+\]",
-    "MXNet": r"Epoch ?\[\d+\].*(?:Speed|Batch|Time cost)",
-    "a program of PyTorch": r"^Epoch 0/\d+$",
-    "a TensorFlow Estimator": r"global_step/sec: ",
-    "tqdm": r"\d+%\|.*\| *\d+/\d+ \[",
+_MODEL = re.compile(r"^Model:?\s+([A-Z][\w.-]*),?\s+([1-9]\d{0,8})\s+(?:GPU|worker|replica|device)s?\b")
+_HEADERS = {  # of the course's programs, beside `Model NAME N workers`
+    "global_batch": re.compile(r"^Batch_size: ([1-9]\d{0,8})$"),
+    "workers": re.compile(r"^N_replicas: ([1-9]\d{0,8})$"),
+    "images": re.compile(r"^Images: ([1-9]\d{0,8})$"),
+    "strategy": re.compile(r"^Strategy: ([a-z]\w*)$"),
+    "learning_rate": re.compile(r"^Learning_rate: (\d+\.\d+(?:e-\d+)?)$"),
 }
 
 
 class LogError(UseError):
-    """A log cannot be read or holds no finished epoch; the message names the path, what is there, what to do.
-
-    `runs`: the runs that the log names nevertheless (they have no epochs), with their failure.
-    """
+    """A log cannot be read or holds no finished epoch. `runs`: those that it names nevertheless, with their failure."""
 
     def __init__(self, message: str, runs=()):
         super().__init__(message)
@@ -84,162 +48,84 @@ def read(path: str | Path, **options: str | int | None) -> list[Run]:
     """The runs in a log, in its order: also those that ended before their first epoch.
 
     options: what the log does not say: model, workers, global_batch (images per step over all workers), images (in
-    the data set). Raises LogError if the file cannot be read, holds no finished epoch, mixes ranks without a prefix,
-    or counts samples, as Keras before TensorFlow 2.2 did.
+    the data set). Raises LogError if the file cannot be read, holds no finished epoch, or mixes ranks without a
+    prefix.
     """
-    path, name = Path(path), Path(path).name
+    path = Path(path)
     try:
-        events, ranks = _events(path)
-        parts = _parts(events, name)
-        for part, after in pairwise(parts):
-            if part.truncated:
-                within = ((n, line, True) for n, line, _ in text.lines(path) if part.begin <= n < after.begin)
-                part.failure = failures.first_cause(within, name)
-        problem = failures.in_files(path.with_suffix(".err"), path)
-        runs = [part.run(name, index, options) for index, part in enumerate(parts, 1)]
-        _blame(runs, problem)
-        for run in runs:
-            run.folder = path.resolve().parent
-        if not any(run.epochs for run in runs):
-            raise LogError(_explain(path, events, runs, problem), runs)
+        lines = list(text.updates(text.content(path)))
     except OSError as error:
         why = f"cannot be read ({error.strerror}). Check its name, and where the job wrote its output."
         raise LogError(f"{path}: {why}") from None
+    ranks = {rank for _, rank, line in lines if rank is not None and _EPOCH.search(line)}
+    lowest = min(ranks, default=None)
+    parts = _parts(path.name, [(number, line) for number, rank, line in lines if rank in (None, lowest)])
+    runs = [part.run(path, index, options) for index, part in enumerate(parts, 1)]
+    problem = failures.in_files(path.with_suffix(".err"), path)
+    unfinished = [run for run in runs if run.truncated]
+    if problem and runs and (unfinished or not failures.harmless(problem)):
+        (unfinished or runs)[-1].failure = problem
+    if not any(run.epochs for run in runs):
+        notes = [note for run in runs for note in run.notes] or ["no line of it is known"]
+        why = f"the job {failures.sentence(problem)}" if problem else f"{'; '.join(notes)}. Is the job done?"
+        raise LogError(f"{path.name}: no finished epoch: {why} Only what Keras' fit prints is read (verbose=2).", runs)
     if len(ranks) > 1:
-        runs[0].notes.append(f"{len(ranks)} ranks print epochs into this log: those of rank {min(ranks)} are read")
+        runs[0].notes.append(f"{len(ranks)} ranks print epochs into this log: those of rank {lowest} are read")
     return runs
 
 
 @dataclass
-class _Result:
-    """The line of a finished epoch: its whole `seconds`, `rates` as (number, unit, per), `metrics`; bar: whether a
-    progress bar showed it; line: its number."""
+class Result:
+    """The line of a finished epoch: its number of steps, and the Epoch; bar: whether a progress bar showed it."""
 
     steps: int
-    seconds: int
-    rates: list
-    metrics: dict
+    epoch: Epoch
     bar: bool
-    line: int = 0
-
-    def time(self) -> tuple[float, float, str | None]:
-        """(seconds of the epoch, width of their rounding, note or None).
-
-        The finest of the whole seconds and the times per epoch and step that agrees with the whole seconds within the
-        rounding of both. Bars give ms/step without the first step, so there only whole seconds count.
-        """
-        counts = {"epoch": 1, "step": self.steps}
-        times = [(n * _UNIT[unit] * counts[per], _UNIT[unit] * counts[per]) for n, unit, per in self.rates]
-        if self.bar:
-            note = "a log of progress bars: times in whole seconds only (verbose=2 gives finer ones)"
-            return float(self.seconds), 1.0, note
-        fine = [(time, width) for time, width in times if abs(time - self.seconds) <= (width + 1) / 2 and width < 1]
-        if fine:
-            return *min(fine, key=lambda pair: pair[1]), None
-        apart = any(abs(time - self.seconds) > (width + 1) / 2 for time, width in times)
-        note = "the times of a line disagree: whole seconds are used" if apart else None
-        return float(self.seconds), 1.0, note
-
-    @property
-    def too_early(self) -> bool:
-        """Whether this is a bar that was full before its epoch was over: Keras 3 shows 0 s there, what is left."""
-        step = next((number * _UNIT[unit] for number, unit, per in self.rates if per == "step"), 0.0)
-        return self.bar and self.seconds == 0 and step * self.steps > 1.5
-
-    def goes_on_in(self, later: "_Result") -> bool:
-        """Whether a later line is the same bar again, at its end: on the same line, or behind a bar that shows 0 s."""
-        same = {name: later.metrics.get(name) for name in self.metrics} == self.metrics and self.steps == later.steps
-        return self.line == later.line or (same and self.bar and self.seconds == 0)
 
 
-def result(line: str) -> _Result | None:
-    """The results in a whole line (without rank prefix, colours and control characters), or None for another line."""
-    if bar := _BAR.match(line.lstrip()):  # bars whose carriage returns are lost stand one after the other
-        line = line[max(0, line.rfind(f"{bar[2]}/{bar[2]} ")) :]
+def result(line: str) -> Result | None:
+    """The results in a whole line (without rank prefix, colours and control characters), or None for another line.
+
+    The time is the finest of the whole seconds and the times per epoch and step that agrees with the whole seconds
+    within the rounding of both. Bars give ms/step without the first step, so there only whole seconds count.
+    """
     match = _RESULT.match(line.strip())
-    if not match or match[1] != match[2]:
+    if not match:
         return None
-    metrics, rates = {}, []
-    for part in " - ".join(filter(None, match.group(5, 6))).split(" - "):
+    steps, bar, seconds, metrics = int(match[1]), bool(match[2]), float(match[3] or match[4]), {}
+    times = [(1.0, seconds)]
+    for part in match[5].split(" - "):
         if rate := _RATE.match(part):
-            rates.append(rate.groups())
+            width = _UNIT[rate[2]] * (steps if rate[3] == "step" else 1)
+            times.append((width, int(rate[1]) * width))
         elif metric := _METRIC.match(part):
             metrics[metric[1]] = float(metric[2])
         else:
             return None
-    rates = [(int(number), unit, per) for number, unit, per in rates]
-    return _Result(int(match[1]), int(match[4]), rates, metrics, bool(match[3])) if metrics else None
+    if not metrics or (bar and seconds == 0 and times[-1][1] > 1.5):
+        return None  # a bar that was full before its epoch was over: Keras 3 shows the time that is left
+    agreeing = [(width, time) for width, time in times if abs(time - seconds) <= (width + 1) / 2]
+    width, time = times[0] if bar else min(agreeing)
+    return Result(steps, Epoch(seconds=time, resolution=width, metrics=metrics), bar)
 
 
 def header(line: str) -> dict:
     """What a line says about the run, {field: value}: `Model ResNet50V2 2 GPUs` gives model and workers."""
     if model := _MODEL.match(line):
         return {"model": model[1], "workers": int(model[2])}
-    match = _HEADER.match(line)
-    if not match or match[1] not in _FIELDS:
-        return {}
-    field, kind = _FIELDS[match[1]]
-    with suppress(ValueError):
-        if kind is str or 0 < (value := kind(match[2])) < 10**9:
-            return {field: match[2] if kind is str else value}
-    return {}
-
-
-def _events(path):
-    """([(number of the line, what, details)] of a log, ranks with epochs).
-
-    Only what no rank says, and the lowest rank with epochs. Raises LogError where Keras counts samples.
-    """
-    events, ranks, counts, many = [], set(), [], 0  # counts: what an epoch's bar has counted to; many: results
-    for number, line, ended in text.lines(path, _MARKS):
-        if not _MAY.search(line):
-            continue
-        rank, line = text.split_rank(_ANSI.sub("", line))
-        line = line.rstrip()
-        if len(counts) < MOST:
-            counts += [int(done) for done, of in _BAR.findall(line) if int(done) < int(of)]
-        if _SAMPLES.search(line) or (len(set(counts)) > 1 and counts[0] > 1 and not any(n % counts[0] for n in counts)):
-            raise LogError(
-                f"{path.name}, line {number}: counts samples and not steps, as Keras before TensorFlow 2.2, or several "
-                "steps at once. Such logs are not read: train with a newer version, and with verbose=2."
-            )
-        if (match := _EPOCH.search(line)) and int(match[1]) <= int(match[2]):
-            event, counts = ("epoch", (int(match[1]), int(match[2]))), []
-        elif match := _REPEAT.match(line):
-            event = "repeat", (int(match[1]), int(match[2]))
-        elif _STOPPED.match(line):
-            event = "stopped", None
-        elif _ENDED.search(line):
-            event = "ended", line.strip()
-        elif many < MOST and (ended or line.endswith("/step")) and (outcome := result(line)):
-            outcome.line = number
-            event = "result", outcome
-        elif values := header(line.strip()):
-            event = "header", values
-        else:
-            continue
-        many = many + 1 if event[0] == "result" else 0
-        if event[0] in ("epoch", "result") and rank is not None:
-            ranks.add(rank)
-        events.append((rank, number, *event))
-    lowest = min(ranks, default=None)
-    return [event for rank, *event in events if rank in (None, lowest) or lowest is None], ranks
+    kinds = {"strategy": str, "learning_rate": float}
+    return {key: kinds.get(key, int)(match[1]) for key, sign in _HEADERS.items() if (match := sign.match(line))}
 
 
 @dataclass
 class _Part:
-    """A run, or a part of one between two of its ends, as far as its lines are read."""
+    """What a log says of one run."""
 
-    begin: int = 1  # number of its first line
-    headers: dict = field(default_factory=dict)  # {field: [values]}
-    repeats: list = field(default_factory=lambda: [[]])  # of (number of an epoch, its results)
-    repeat: int = 1  # number of the last one
-    planned: int = 0  # epochs, as the log says
+    headers: dict = field(default_factory=dict)  # None for what it says in two ways
+    repeats: list = field(default_factory=lambda: [[]])  # of each its epochs, as (number, {number of a line: Result})
+    planned: int = 0  # epochs of a repeat
     planned_repeats: int = 1
-    stopped: bool = False
-    ended: str | None = None  # the line that ended it
-    overlaps: bool = False  # it began while an epoch was open
-    failure: Failure | None = None
+    ended: str | None = None  # the line that ended it early
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -248,201 +134,97 @@ class _Part:
         return self.repeats[-1][-1][0] if self.repeats[-1] else 0
 
     @property
-    def begun(self):
-        return any(self.repeats)
-
-    @property
-    def open(self):
-        """Whether an epoch began and did not end."""
-        return bool(self.repeats[-1]) and not self.repeats[-1][-1][1]
+    def complete(self):
+        """Whether the last repeat that began has all its epochs."""
+        return bool(self.repeats[-1]) and self.number == self.planned and bool(self.repeats[-1][-1][1])
 
     @property
     def truncated(self):
-        early = self.number < self.planned and not self.stopped
-        return bool(self.open or early or self.ended or self.repeat < self.planned_repeats)
+        return bool(not self.complete or self.ended or len(self.repeats) < self.planned_repeats)
 
-    def _end(self):
-        if self.open or (self.number == self.planned and self.ended):
-            return f"the log ends before the run does: epoch {self.number} is not finished"
-        if 0 < self.number < self.planned:
-            return f"the log ends with epoch {self.number} of {self.planned}: stopped early, or cut"
-        return f"the log ends with repeat {self.repeat if self.number else self.repeat - 1} of {self.planned_repeats}"
-
-    def epochs(self, name):
-        """[(number of the repeat, of the epoch, its own _Result)]: evaluate's lines are left out where that is clear.
-
-        Raises LogError where ranks are mixed.
-        """
-        every = [(n, number, _own(results)) for n, repeat in enumerate(self.repeats) for number, results in repeat]
-        steps = [{one.steps for one in own} for *_, own in every if own]
-        common, kept, unclear = set.intersection(*steps) if steps else set(), [], []
-        for n, number, own in every:
-            fit = own if len(own) < 2 else [one for one in own if one.steps in common]
-            if validated := [one for one in fit if any(name.startswith("val_") for name in one.metrics)]:
-                fit = validated if len(validated) == 1 and not self.overlaps else fit
-            if len(fit) > 1 and len({one.steps for one in fit}) == 1:
-                if self.overlaps:
-                    raise LogError(_MIXED.format(name=name, number=number))
-                if len(every) > 1 and (n, number) == every[-1][:2]:
-                    fit = fit[:1]  # of as many steps, evaluate after the training
-            kept += [(n, number, fit[0])] if len(fit) == 1 else []
-            unclear += [str(number)] if len(fit) > 1 else []
-        if unclear:
+    def epochs(self):
+        """[(number of the repeat, of the epoch, its Result)]. What follows the last epoch of a repeat is evaluate's."""
+        earlier = [epoch for repeat in self.repeats for epoch in repeat[:-1]]
+        if unclear := [str(number) for number, found in earlier if len(found) > 1]:
             self.notes.append(
                 f"epoch {', '.join(unclear)}: several lines of results, as of fit and evaluate, or of ranks, which "
-                "cannot be told apart: not used"
+                "cannot be told apart: this run is not used"
             )
-        return kept
+            return []
+        every = [(n, number, found) for n, repeat in enumerate(self.repeats) for number, found in repeat if found]
+        return [(n, number, next(iter(found.values()))) for n, number, found in every]
 
-    def run(self, name, index, options):
-        known, notes = {}, self.notes
-        for key, values in self.headers.items():
-            known[key] = values[0] if len(set(values)) == 1 else None
-            if known[key] is None:
-                notes.append(f"the file names {key} as {' and as '.join(map(str, dict.fromkeys(values)))}: not used")
+    def run(self, path, index, options):
+        epochs, notes = self.epochs(), self.notes
+        known = {key: value for key, value in self.headers.items() if value is not None}
         for key, value in options.items():
-            if value is not None and known.setdefault(key, value) not in (value, None):
+            if value is not None and known.setdefault(key, value) != value:
                 notes.append(f"{key} is {known[key]} in the file, {value} in the option: the file is used")
-        images = known.pop("images", None)
-        has = Configuration(**known)
-        if has.global_batch is None and has.local_batch and has.workers:
-            has.global_batch = has.local_batch * has.workers
-        elif has.local_batch is None and has.global_batch and has.workers and has.global_batch % has.workers == 0:
-            has.local_batch = has.global_batch // has.workers
-        epochs = self.epochs(name)
-        steps = {one.steps for n, number, one in epochs if (n, number) != (n, self.repeats[n][0][0])}
+        images, warm_up = known.pop("images", None), {(n, each[0][0]) for n, each in enumerate(self.repeats) if each}
+        steps = {one.steps for n, number, one in epochs if (n, number) not in warm_up}
         steps = steps or {one.steps for *_, one in epochs}
         if len(steps) > 1:
             notes.append(f"the number of steps changes within the run: {sorted(steps)}")
         if self.truncated:
-            notes.append(self._end() + (f" ({self.ended})" if self.ended else ""))
-        times = [(n, number, one, one.time()) for n, number, one in epochs]
-        notes += dict.fromkeys(note for *_, (_, _, note) in times if note)
+            last = f"epoch {self.number} of {self.planned}, repeat {len(self.repeats)} of {self.planned_repeats}"
+            notes.append(f"the log ends before the run does, in {last}" + (f" ({self.ended})" if self.ended else ""))
+        if any(one.bar for *_, one in epochs):
+            notes.append("a log of progress bars: times in whole seconds only (verbose=2 gives finer ones)")
         return Run(
-            name,
-            epochs=[
-                Epoch(seconds, resolution, repeat=n, epoch=number - 1, metrics=one.metrics)
-                for n, number, one, (seconds, resolution, _) in times
-            ],
+            source=path.name,
+            epochs=[one.epoch.model_copy(update={"repeat": n, "epoch": number - 1}) for n, number, one in epochs],
             index=index,
+            folder=path.resolve().parent,
             kind="recorded",
-            configuration=has,
+            configuration=Configuration(**known),
             dataset_images=images,
             steps=steps.pop() if len(steps) == 1 else None,
             state="failed" if self.truncated else "finished",
-            failure=self.failure,
             notes=notes,
         )
 
 
-def _own(results):
-    """The results in an epoch that can be its own: a bar that was drawn again counts once, as it ended."""
-    own = []
-    for one in results:
-        if own and own[-1].goes_on_in(one):
-            own.pop()
-        own.append(one)
-    return own
-
-
-_MIXED = (
-    "{name}: epoch {number} begins twice: several ranks print into this log, and their lines cannot be told apart. "
-    "Print on rank 0 only (verbose=2 if rank == 0 else 0), or use horovodrun or srun --label."
-)
-
-
-def _parts(events, name):
-    """The _Parts in the events. Those that only a header or a started epoch shows are kept: they failed."""
+def _parts(name, lines):
+    """The _Parts in the lines (number, text) of one rank. Those that only a header shows are kept: they failed."""
     parts = [_Part()]
-    for line, what, details in events:
+    for number, line in lines:
         part = parts[-1]
-        if what == "header":
-            _head(parts, line, details)
-        elif what == "repeat":
-            _repeat(parts, line, *details)
-        elif what == "epoch":
-            _open(parts, line, name, *details)
-        elif what == "result" and part.begun and not part.ended and not details.too_early:
-            part.repeats[-1][-1][1].append(details)
-        elif what == "stopped":
-            part.stopped = True
-        elif what == "ended" and (part.open or part.truncated):
-            part.ended = details
-    return [part for part in parts if part.begun or part.headers.get("model")]
+        if epoch := _EPOCH.search(line):
+            _begin(parts, name, int(epoch[1]), int(epoch[2]))
+        elif repeat := _REPEAT.match(line):
+            part.planned_repeats = int(repeat[1])
+            if part.complete:
+                part.repeats.append([])
+            part.repeats[-1] = []  # also of one that was cut, and is begun again
+        elif _ENDED.search(line):
+            part.ended = part.ended or (line.strip() if part.truncated else None)
+        elif outcome := result(line):
+            if part.repeats[-1] and not part.ended:
+                part.repeats[-1][-1][1][number] = outcome  # of a bar, the last update in its line
+        elif values := header(line.strip()):
+            begun = any(part.repeats)
+            if "model" in values and (begun or part.headers.get("model", values["model"]) != values["model"]):
+                parts.append(part := _Part())
+            if "model" in values or not begun:
+                for key, value in values.items():
+                    part.headers[key] = value if part.headers.get(key, value) == value else None
+    return [part for part in parts if any(part.repeats) or part.headers.get("model")]
 
 
-def _head(parts, line, values):
-    part, has = parts[-1], parts[-1].headers
-    others = "model" in values and any(values[key] not in has.get(key, [values[key]]) for key in values)
-    if others or (part.begun and ("model" in values or (not part.truncated and values.keys() != {"learning_rate"}))):
-        parts.append(part := _Part(line))
-    if not part.begun:
-        for key, value in values.items():
-            part.headers.setdefault(key, []).append(value)
-
-
-def _repeat(parts, line, number, planned):
+def _begin(parts, name, number, planned):
+    """An epoch begins: the next of its run, or the first of another one after a run that has ended."""
     part = parts[-1]
-    if part.begun and number not in (part.repeat, part.repeat + 1):
-        parts.append(part := _Part(line))
-    elif part.begun and number == part.repeat:
-        part.notes.append(f"repeat {number} was cut, and begun again")
-        part.repeats[-1] = []
-    elif part.begun:
-        part.repeats.append([])
-    part.repeat, part.planned_repeats, part.stopped, part.ended = number, planned, False, None
-
-
-def _open(parts, line, name, number, planned):
-    part = parts[-1]
-    again = number != part.number + 1 or planned != part.planned  # another call of fit, or another process
-    if part.repeats[-1] and (again or part.open or part.ended):
-        if number == part.number > 1 and planned == part.planned and not (part.open or part.ended):
-            raise LogError(_MIXED.format(name=name, number=number))
-        after = _Part(line, overlaps=part.open and not part.ended)
+    if part.repeats[-1] and (part.complete or part.ended):
+        notes = ["this run starts without a header: the epoch counter began again"]
         if number > 1:
-            why = part.ended or ("the epoch before it did not end" if part.open else "another call of fit")
-            after.headers = part.headers
-            after.notes.append(f"goes on at epoch {number} ({why}): its first epoch is warm-up again")
-        else:
-            after.notes.append("this run starts without a header: the epoch counter began again")
-        parts.append(part := after)
-    part.repeats[-1].append((number, []))
-    part.planned = planned
-
-
-def _blame(runs, problem):
-    """Give the failure to the run that did not end. If all went well after a refused request, nothing has failed."""
-    unfinished = [run for run in runs if run.truncated]
-    if problem and runs and (unfinished or not failures.harmless(problem)):
-        run = (unfinished or runs)[-1]
-        if not run.failure and not any(other.failure == problem for other in runs):
-            run.failure = problem
-        if len(unfinished) > 1 and not any(other.failure for other in unfinished[:-1]):
-            run.notes.append("several runs did not finish; the failure may belong to another one")
-
-
-def _explain(path, events, runs, problem):
-    """Why a log has no finished epoch, in one line."""
-    name, count, empty, strange = path.name, 0, True, set()
-    for count, line, _ in text.lines(path):  # noqa: B007
-        empty = empty and not line.strip()
-        strange |= {who for who, sign in _STRANGERS.items() if re.search(sign, line)}
-    if problem:
-        return f"{name}: no finished epoch, since the job {failures.sentence(problem)}"
-    if empty:
-        return f"{name}: the file is empty, so there is nothing to measure. Did the job start? Look at its .err."
-    if known := [who for who in _STRANGERS if who in strange]:
-        return f"{name}: a log of {known[0]}, which is not read. A log of Keras' fit is needed (verbose=2)."
-    if any(what == "epoch" for _, what, _ in events):
-        wait = "" if any(what == "ended" for _, what, _ in events) else " Wait until the job is done, or read its .err."
-        return f"{name}: no finished epoch: {'; '.join(runs[-1].notes)}.{wait}"
-    if any(what == "result" for _, what, _ in events):
-        return (
-            f"{name}: lines of results without `Epoch 1/2` above them: Keras writes so what evaluate and a fit of one "
-            "epoch give, and both times are no measurement. Train for 2 epochs or more."
+            why = part.ended or "another call of fit"
+            notes = [f"goes on at epoch {number} ({why}): its first epoch is warm-up again"]
+        parts.append(part := _Part(headers=part.headers if number > 1 else {}, notes=notes))
+    if part.repeats[-1] and (number, planned) != (part.number + 1, part.planned):
+        raise LogError(
+            f"{name}: epoch {number} of {planned} begins after epoch {part.number} of {part.planned}, and no line says "
+            "that another training began: several ranks print into this log, and their lines cannot be told apart. "
+            "Print on rank 0 only (verbose=2 if rank == 0 else 0), or use horovodrun or srun --label."
         )
-    return (
-        f"{name}: no line that the kit knows in its {several(count, 'line')}. A log of Keras' fit with verbose=2 is "
-        "needed: give the .out of the training job, and check that the script calls fit with verbose=2."
-    )
+    part.repeats[-1].append((number, {}))
+    part.planned = planned

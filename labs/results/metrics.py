@@ -15,20 +15,15 @@ The rules (Hoefler and Belli, "Scientific Benchmarking of Parallel Computing Sys
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from statistics import fmean
 
 from labs.errors import UseError
-from labs.printed import grouped, several
+from labs.printed import several
 from labs.results import intervals
 from labs.results.intervals import UNKNOWN, Estimate
-from labs.results.run import Epoch, Run
-
-
-class MetricsError(UseError):
-    """A number was asked for that the runs do not support; the message says why and what to do."""
-
+from labs.results.run import Run
 
 SHORTEST = 1e-9  # seconds: shorter times are of nothing that was measured
 
@@ -44,7 +39,7 @@ def epoch_images(run: Run) -> tuple[int | None, str | None]:
         return counted.pop(), None
     images, steps, batch = run.dataset_images, run.steps, run.global_batch
     if images is None:
-        return None, "images per epoch not known: give --images"
+        return None, "images per epoch not known (give --images)"
     if not batch or not steps:
         return None, "global batch or steps not known: images/second would be a guess"
     if steps == math.ceil(images / batch):
@@ -58,12 +53,11 @@ def epoch_images(run: Run) -> tuple[int | None, str | None]:
     return None, why
 
 
-def sample(run: Run, value: Callable[[Epoch], float] = lambda epoch: epoch.seconds) -> tuple[list[float], float]:
-    """(`value` of the steady epochs, one for each round or else the mean of each repeat; width of the rounding, s)."""
+def sample(run: Run) -> tuple[list[float], float]:
+    """(seconds of the steady epochs, one for each round or else the mean of each repeat; width of their rounding)."""
     epochs = [epoch for repeat in run.steady for epoch in repeat]
-    in_rounds = {epoch.round: value(epoch) for epoch in epochs if epoch.round is not None}
-    values = list(in_rounds.values()) or [fmean(map(value, repeat)) for repeat in run.steady]
-    return values, fmean(epoch.resolution for epoch in epochs) if epochs else 0.0
+    times = list(run.rounds.values()) or [fmean(epoch.seconds for epoch in repeat) for repeat in run.steady]
+    return times, fmean(epoch.resolution for epoch in epochs) if epochs else 0.0
 
 
 def _times(run):
@@ -88,24 +82,7 @@ def epoch_seconds(run: Run) -> Estimate:
 
 def throughput(run: Run) -> Estimate:
     """Images/second of all workers together: images really processed in an epoch / epoch seconds."""
-    return _rate(run, epoch_seconds(run))
-
-
-def step_time(run: Run) -> Estimate:
-    """Seconds of a steady step, without validation: mean over repeats, with interval. None where no steps are known."""
-    epochs = [epoch for repeat in run.steady for epoch in repeat]
-    if not epochs or not all(epoch.step_seconds and sum(epoch.step_seconds) > SHORTEST for epoch in epochs):
-        return UNKNOWN
-    return intervals.mean(sample(run, lambda epoch: fmean(epoch.step_seconds))[0])
-
-
-def training_throughput(run: Run) -> Estimate:
-    """Images/second of the steps alone, as if there were no validation; None where no steps are known."""
-    return _rate(run, step_time(run).scaled(run.steps)) if run.steps else UNKNOWN
-
-
-def _rate(run, seconds):
-    images, why = epoch_images(run)
+    (images, why), seconds = epoch_images(run), epoch_seconds(run)
     if images is None or seconds.value is None:
         return Estimate(None, None, (why,) if why else seconds.notes)
     shortest, longest = seconds.interval or (1.0, 1.0)
@@ -114,28 +91,17 @@ def _rate(run, seconds):
     return Estimate(images / seconds.value, interval, seconds.notes, rounding=(1 / high, 1 / low if low else math.inf))
 
 
-def origin(run: Run) -> tuple:
-    """What only runs have in common that belong together: their study, else their job, else their file."""
-    if run.study:
-        return "study", run.study
-    return ("job", run.job_id) if run.job_id else ("file", run.source, run.folder)
-
-
-def together(run: Run, other: Run) -> bool:
-    """Whether two runs come from one study, one job, or one file."""
-    return origin(run) == origin(other)
-
-
 def apart(run: Run, baseline: Run) -> str | None:
     """Why dividing run by baseline would not be scaling, as a reason; None if they may be divided."""
     if run.study != baseline.study:
         return "measured in another study"
-    if not together(run, baseline):
+    job, other = (one.job_id or (one.source, one.folder) for one in (run, baseline))  # or the file, without a job
+    if not run.study and job != other:
         return "in another file, and no study or job says that they belong together"
     if run.kind != baseline.kind:
         return f"it is {baseline.kind}, not {run.kind}"
-    if not run.configuration.comparable(baseline.configuration):
-        return "trained differently: model, strategy, data or precision"
+    if not (run.model and run.configuration.comparable(baseline.configuration)):
+        return "trained differently, or not known how: model, strategy, data or precision"
     if run.hardware != baseline.hardware:
         return "on other hardware"
     return None if _times(baseline)[0] else "without a steady epoch"
@@ -154,12 +120,12 @@ def find_baseline(run: Run, runs: Iterable[Run]) -> Run:
     """The 1-worker run of the same study among `runs`, by which `run` may be divided; itself on 1 worker.
 
     Preferred: the run's own strategy before "single", then weak scaling before strong.
-    Errors: MetricsError with the reason when there is none, or when several have an equal claim.
+    Errors: UseError with the reason when there is none, or when several have an equal claim.
     """
     if run.workers == 1:
         return run
     if run.workers is None:
-        raise MetricsError(f"{run}: the number of workers is not known, so no speedup. Give FILE:workers=N.")
+        raise UseError(f"{run}: the number of workers is not known, so no speedup. Give --workers.")
     ones = [one for one in runs if one.workers == 1]
     fit = [one for one in ones if not apart(run, one)]
     fit = [one for one in fit if one.strategy == run.strategy] or fit
@@ -169,12 +135,12 @@ def find_baseline(run: Run, runs: Iterable[Run]) -> Run:
     if not chosen:
         reasons = {apart(run, one) or "its batch is neither the local nor the global one": one.source for one in ones}
         said = "; ".join(f"{source}: {reason}" for reason, source in reasons.items())
-        raise MetricsError(
+        raise UseError(
             f"{run}: no 1-worker run to divide by ({said or 'none is in the input'}). Measure 1 and {run.workers} "
-            "workers in one study (labs study), and pass both; if these are from one machine, say --same-machine."
+            "workers in one study (labs study), and pass both."
         )
     if len(chosen) > 1:
-        raise MetricsError(
+        raise UseError(
             f"{run}: {chosen[0]} and {chosen[1]} could both be its 1-worker run, and which of them belongs to it is "
             "not known. Pass only the one that was measured with it."
         )
@@ -225,61 +191,35 @@ def speedup(run: Run, baseline: Run | Iterable[Run]) -> Estimate:
     """images/second of `run` / images/second of its 1-worker baseline, S(p) = T(1) / T(p) for equal epochs.
 
     Where they took turns it is the ratio within each round, geometric mean over rounds.
-    Args: `baseline` is a 1-worker Run, or a list of runs in which find_baseline looks for one.
-    Errors: MetricsError when no baseline may be used, when `run` has no steady epoch, or where equal numbers of steps
-    say that they did unequal work.
+    baseline: a 1-worker Run, or a list of runs in which find_baseline looks for one
+    Raises UseError when no baseline may be used, when `run` has no steady epoch, or where equal numbers of steps say
+    that they did unequal work.
     """
     base = find_baseline(run, [baseline] if isinstance(baseline, Run) else baseline)
     (ours, our_step, notes), (theirs, their_step, _) = _times(run), _times(base)
     if not ours:
-        raise MetricsError(f"{run}: no speedup, since {'; '.join(notes) or 'it has no finished epoch'}.")
+        raise UseError(f"{run}: no speedup, since {'; '.join(notes) or 'it has no finished epoch'}.")
     if base is run:
         return Estimate(1.0, (1.0, 1.0))
-    factor, notes = _image_ratio(run, base)
-    if run.model is None:
-        notes.append("the file does not name the model; taken as the same network within this file")
+    (images, why), (others, other_why) = epoch_images(run), epoch_images(base)
+    if not (images and others):
+        raise UseError(f"{run}: {why or other_why}, nor is the speedup.")
+    notes = []
     rounds, busy = quiet_rounds(run, base)
     if rounds:
         own, of_base = run.rounds, base.rounds
         estimate = intervals.paired([of_base[n] for n in rounds], [own[n] for n in rounds], (their_step, our_step))
         notes += [busy] if busy else []
     else:
-        estimate = intervals.product([theirs], [ours], (their_step, our_step))
+        estimate = intervals.ratio(intervals.mean(theirs, their_step), intervals.mean(ours, our_step))
         notes.append(NOT_PAIRED)
-    estimate = estimate.scaled(factor)
+    estimate = estimate.scaled(images / others)
     least = (estimate.interval or estimate.rounded or (estimate.value,))[0]
     if least and run.workers and least > run.workers:
         notes.append(
             "efficiency above 1: either the workers together have more cache and memory, or this is the wrong baseline"
         )
     return replace(estimate, notes=(*notes, *estimate.notes))
-
-
-def _image_ratio(run, base):
-    """(images per epoch of run / of base, notes); 1 with a note where they are not known but may be equal."""
-    (ours, our_why), (theirs, their_why) = epoch_images(run), epoch_images(base)
-    if ours and theirs:
-        return ours / theirs, []
-    for known, why in ((run, our_why), (base, their_why)):
-        if why and known.dataset_images and known.steps and known.global_batch:
-            raise MetricsError(f"{known}: {why}, nor is the speedup. Check --images and the batch.")
-    ours, theirs, steps = run.global_batch, base.global_batch, (run.steps, base.steps)
-    if None not in steps and steps[0] == steps[1] and (ours is None or ours != theirs):
-        raise MetricsError(
-            f"{run}: as many steps ({run.steps}) as on 1 worker. Is the data sharded? Else every worker has seen all "
-            "of it, which is no speedup. If the batch of all workers was the same, say so: FILE:global_batch=N."
-        )
-    if None not in steps and ours and theirs and abs(run.steps * ours - base.steps * theirs) >= ours + theirs:
-        raise MetricsError(
-            f"{run}: {run.steps} steps of {ours} and {base.steps} of {theirs} "
-            "(1 worker) cannot be the same images, so epoch times must not be divided. Give --images."
-        )
-    return 1.0, ["images per epoch not known: speedup is the ratio of epoch times, as for equal epochs"]
-
-
-def efficiency(run: Run, baseline: Run | Iterable[Run]) -> Estimate:
-    """Speedup / workers, with interval; errors as in `speedup`."""
-    return speedup(run, baseline).scaled(1 / (run.workers or 1))
 
 
 def learning(run: Run, name: str) -> tuple[list[float | None], Estimate]:
@@ -289,16 +229,10 @@ def learning(run: Run, name: str) -> tuple[list[float | None], Estimate]:
     for epochs in itertools.zip_longest(*run.repeats):
         values = [epoch.metrics[name] for epoch in epochs if epoch and name in epoch.metrics]
         curve.append(fmean(values) if values and all(abs(value) < 1e300 for value in values) else None)
-    if all(value is None for value in curve) and not _has(run, name):
-        return [], UNKNOWN
-    if curve[-1] is None:
-        return curve, UNKNOWN
+    if not curve or curve[-1] is None:
+        return curve if any(name in epoch.metrics for epoch in run.epochs) else [], UNKNOWN
     share = name.endswith("accuracy") and all(0 <= value <= 1 for value in values)
     return curve, Estimate(curve[-1], intervals.shares(values) if share else intervals.plain(values))
-
-
-def _has(run, name):
-    return any(name in epoch.metrics for epoch in run.epochs)
 
 
 LEARNT = 0.01  # by so much the loss falls, at least, where something is learnt
@@ -315,21 +249,16 @@ def _warnings(run, loss):
     elif len(loss) > 1 and loss[-1] > (1 - LEARNT) * loss[0]:
         curve = f"{loss[0]:.4g}, then {loss[-1]:.4g}"
         yield f"the loss has not fallen since the first epoch ({curve}): nothing, or nothing more, is learnt"
-    if _has(run, "val_loss"):
+    if any("val_loss" in epoch.metrics for epoch in run.epochs):
         yield "the epochs include validation: epoch times and images/second hold its time too"
     if run.oversubscribed:
         yield "oversubscribed: more workers than cores, which says nothing about scaling"
 
 
-MOST = 100  # 1-worker runs that are looked at for a baseline: a study has one for each network
-
-
 def measure(runs: Iterable[Run]) -> list[Run]:
     """The runs with their measures, for which baselines are looked for among them; a missing one is a note."""
     runs = list(runs)
-    ones = [run for run in runs if run.workers == 1]
-    near = grouped((origin(one), one) for one in ones)
-    return [_measured(run, (near.get(origin(run)) or ones)[:MOST]) for run in runs]
+    return [_measured(run, runs) for run in runs]
 
 
 def _measured(run, runs):
@@ -337,7 +266,7 @@ def _measured(run, runs):
     try:
         base = find_baseline(run, runs)
         gain = speedup(run, base)
-    except MetricsError as error:
+    except UseError as error:
         gain, missing = UNKNOWN, [f"no speedup: {error}"] if run.workers != 1 else []
     rounds, busy = quiet_rounds(run, base or run)
     used = run.of_rounds(rounds) if rounds else run
@@ -351,9 +280,7 @@ def _measured(run, runs):
         "baseline": base,
         "scaling": scaling(run, base) if base not in (run, None) else None,
         "epoch_seconds": seconds,
-        "step_time": step_time(used),
         "images_per_second": rate,
-        "training_images_per_second": training_throughput(used),
         "speedup": gain,
         "efficiency": gain.scaled(1 / (run.workers or 1)),
         "loss": loss,

@@ -6,20 +6,72 @@ Nobody else knows the form of the record. Rank 0 alone writes it, atomically.
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, SkipValidation, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
 from pydantic_core import from_json
+from typing_extensions import TypedDict  # pydantic refuses that of typing before Python 3.12
 
 from labs import devices, files, schema
+from labs.errors import LabsError, UseError
 from labs.printed import several
 from labs.results.failures import Failure
 from labs.results.intervals import UNKNOWN, Estimate
-from labs.results.record import Configuration, Count, NoRecordError, Part, RecordError, UnwritableError
 
 VERSION = 2
+Count = Annotated[int, Field(ge=0, lt=2**53)]  # larger ones are not exact as floats, and nothing here is that many
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Metric = Annotated[float, Field(allow_inf_nan=True)]  # the loss of a training that diverged
 Measured = Annotated[Estimate, SkipValidation, Field(exclude=True)]
+
+
+class RecordError(UseError):
+    """A run record cannot be read; the message names the file and the field, and says what to do."""
+
+
+class NoRecordError(RecordError):
+    """The file holds JSON, but no run record."""
+
+
+class Part(BaseModel):
+    """Numbers are finite, and nothing is converted: "2" is refused as a number. What a newer kit has added is kept."""
+
+    model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False, ser_json_inf_nan="constants")
+
+
+# Two runs may be divided if they agree in these. What else is asked for follows the number of workers, or says how much
+# was trained and from which seed: a time per epoch does not depend on it.
+SHARED = ("model", "dataset", "image_size", "precision")
+
+
+class Configuration(Part):
+    """How a training was run; None if not known. `images` is what was asked for, None for the whole data set."""
+
+    model: str | None = None
+    strategy: str | None = None
+    workers: Count | None = None
+    nodes: Count | None = None
+    global_batch: Count | None = None
+    local_batch: Count | None = None
+    learning_rate: float | None = None
+    dataset: str | None = None
+    images: Count | None = None
+    image_size: Count | None = None
+    precision: str | None = None
+    seed: int | None = None
+    repeats: Count | None = None
+    epochs_per_repeat: Count | None = None
+
+    def comparable(self, baseline: "Configuration") -> bool:
+        """Whether dividing this run by `baseline` is scaling: equal but for the workers, and what follows them.
+
+        A baseline of strategy "single", a single worker that exchanges nothing, serves every strategy.
+        """
+        same = all(getattr(self, name) == getattr(baseline, name) for name in SHARED)
+        return same and baseline.strategy in (self.strategy, "single")
+
+    def fulfils(self, wanted: "Configuration") -> bool:
+        """Whether this run shows all that was set in `wanted`."""
+        return all(getattr(self, name, None) == getattr(wanted, name) for name in wanted.model_fields_set)
 
 
 class Epoch(Part):
@@ -39,11 +91,15 @@ class Epoch(Part):
     images: Count | None = None
     step_seconds: list[Seconds] = []
     metrics: dict[str, Metric] = {}
-    resolution: Seconds = Field(0.0, exclude=True)
+    resolution: Seconds = Field(default=0.0, exclude=True)
 
-    def __init__(self, seconds: float | None = None, resolution: float = 0.0, images: int | None = None, **rest: Any):
-        given = rest if seconds is None else {"seconds": seconds, **rest}
-        super().__init__(**given, **{"resolution": resolution, "images": images})
+
+class Machine(TypedDict, total=False):
+    """What labs.devices.machine says; more keys than the named ones."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    cpu: str | None
+    gpus: list[str] | None
 
 
 class Run(Part):
@@ -51,7 +107,7 @@ class Run(Part):
 
     observed: what the recorder saw of optimizer and network (labs.training.observed); study: what the records of
     trainings have in common that took turns; order_seed: of the order in their rounds (labs.jobs.turns.orders; None
-    with a study: the order alternated); sharing: how they shared the machine; script_sha256: of the program's file, as
+    with a study: the order alternated); script_sha256: of the program's file, as
     it was when the training began; steps: of an epoch.
 
     Not in the record: source, the file's name; index, from 1, of the runs in a log; folder of the file; failure; notes
@@ -71,9 +127,8 @@ class Run(Part):
     oversubscribed: bool | None = None
     study: str | None = None
     order_seed: Count | None = None
-    sharing: str | None = None
     epochs: list[Epoch] = []
-    machine: dict[str, Any] = {}
+    machine: Machine = {}
     versions: dict[str, str | None] = {}
     command: list[str] = []
     script_sha256: str | None = None
@@ -82,43 +137,21 @@ class Run(Part):
     job_id: str | None = None
     weights: dict[str, Any] | None = None
 
-    source: str = Field("run", exclude=True)
-    index: int = Field(1, exclude=True)
-    folder: Path | None = Field(None, exclude=True)
-    failure: Annotated[Failure | None, SkipValidation] = Field(None, exclude=True)
-    notes: list[str] = Field([], exclude=True)
-    baseline: Annotated["Run | None", SkipValidation] = Field(None, exclude=True, repr=False)
-    scaling: str | None = Field(None, exclude=True)
+    source: str = Field(default="run", exclude=True)
+    index: int = Field(default=1, exclude=True)
+    folder: Path | None = Field(default=None, exclude=True)
+    failure: Annotated[Failure | None, SkipValidation] = Field(default=None, exclude=True)
+    notes: list[str] = Field(default=[], exclude=True)
+    baseline: Annotated["Run | None", SkipValidation] = Field(default=None, exclude=True, repr=False)
+    scaling: str | None = Field(default=None, exclude=True)
     epoch_seconds: Measured = UNKNOWN
-    step_time: Measured = UNKNOWN
     images_per_second: Measured = UNKNOWN
-    training_images_per_second: Measured = UNKNOWN
     speedup: Measured = UNKNOWN
     efficiency: Measured = UNKNOWN
-    loss: list[float | None] = Field([], exclude=True)
+    loss: list[float | None] = Field(default=[], exclude=True)
     final_loss: Measured = UNKNOWN
-    accuracy: list[float | None] = Field([], exclude=True)
+    accuracy: list[float | None] = Field(default=[], exclude=True)
     final_accuracy: Measured = UNKNOWN
-
-    def __init__(self, source: str = "run", /, repeats: list[list[Epoch]] | None = None, **fields: Any):
-        """repeats: the epochs, where they stand in lists of each repeat."""
-        if repeats is not None:
-            fields["epochs"] = [
-                epoch.model_copy(update={"repeat": r, "epoch": e})
-                for r, repeat in enumerate(repeats)
-                for e, epoch in enumerate(repeat)
-            ]
-        super().__init__(**{"source": source} | fields)
-
-    @field_validator("machine")
-    @classmethod
-    def _named(cls, machine):
-        if not isinstance(machine.get("cpu"), str | None):
-            raise schema.wrong("cpu", "must be a text")
-        gpus = machine.get("gpus") or []
-        if not isinstance(gpus, list) or not all(isinstance(gpu, str) for gpu in gpus):
-            raise schema.wrong("gpus", "must be a list of texts")
-        return machine
 
     def __str__(self):
         workers = "?" if self.workers is None else self.workers
@@ -144,17 +177,12 @@ class Run(Part):
     @property
     def hardware(self) -> str | None:
         """The name of what computed."""
-        return devices.hardware(self.machine)
+        return devices.hardware(dict(self.machine))
 
     @property
     def truncated(self) -> bool:
         """Whether the training is not known to have come to its end."""
         return self.state != "finished"
-
-    @property
-    def images_per_second_per_worker(self) -> float | None:
-        rate = self.images_per_second.value
-        return rate / self.workers if rate and self.workers else None
 
     @property
     def repeats(self) -> list[list[Epoch]]:
@@ -196,17 +224,14 @@ def load(path: str | Path) -> Run:
     """
     try:
         content = files.read(path)
-        data = from_json(content)
     except OSError as problem:
         reason = problem.strerror or problem
         raise RecordError(f"{path}: the run record cannot be read ({reason}). Did the run begin? Repeat it.") from None
+    try:
+        return read(from_json(content), path)
     except ValueError as problem:
-        if content.strip() == b"[" or (content.lstrip()[:1] == b"[" and b'"ph"' in content[:2000]):
-            raise NoRecordError(
-                f"{path}: a timeline of Horovod, no run record. Notebook 08 shows how to read it."
-            ) from None
-        raise RecordError(f"{path}: cannot be read as a run record ({problem}). Make the run again.") from None
-    return read(data, path)
+        kind = NoRecordError if content.startswith(b"[") else RecordError  # a timeline of Horovod has no end
+        raise kind(f"{path}: cannot be read as a run record ({problem}). If it is one, make the run again.") from None
 
 
 def read(data: object, where: str | Path) -> Run:
@@ -234,12 +259,12 @@ def read(data: object, where: str | Path) -> Run:
 def save(path: str | Path, run: Run) -> None:
     """Write a record atomically: whoever reads `path` sees the old record or the new one, never half of one.
 
-    Errors: UnwritableError (unwritable folder, full disk); an older record then stays as it was.
+    Errors: LabsError (unwritable folder, full disk); an older record then stays as it was.
     """
     try:
         files.write(path, run.model_dump_json(indent=1))
     except OSError as problem:
-        raise UnwritableError(
+        raise LabsError(
             f"Cannot write the run record {path}: {problem.strerror or problem}. Without it the run leaves no "
             "evidence. Check that the folder is yours and that the disk has room, or choose another with --runs."
         ) from None

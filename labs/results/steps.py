@@ -22,11 +22,6 @@ def over_time(run: Run, most: int = 60) -> np.ndarray:
     return np.array(rows).reshape(-1, 4).T
 
 
-def steady(run: Run) -> list[np.ndarray]:
-    """Arrays of the seconds of each step, one for each steady epoch that has steps."""
-    return [np.array(epoch.step_seconds) for repeat in run.steady for epoch in repeat if epoch.step_seconds]
-
-
 def distribution(run: Run, workers: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """(seconds, ascending; share of the steady steps that take so long or less): the steps' empirical distribution.
 
@@ -34,7 +29,7 @@ def distribution(run: Run, workers: int = 1) -> tuple[np.ndarray, np.ndarray]:
     within an epoch the share to the power of `workers` (the distribution of a maximum of independent values). So that
     is what waiting alone would make of the steps of one worker. Empty arrays for a run without steady steps.
     """
-    epochs = [np.sort(seconds) for seconds in steady(run)]
+    epochs = [np.sort(epoch.step_seconds) for repeat in run.steady for epoch in repeat if epoch.step_seconds]
     if not epochs:
         return np.array([]), np.array([])
     seconds = np.concatenate(epochs)

@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from labs.errors import UseError
 from labs.results import intervals, metrics
-from labs.results.metrics import MetricsError
 from labs.results.run import Run
 
 YES, NO, OPEN = "yes", "no", "can't tell"
@@ -90,36 +90,28 @@ def power(estimate: intervals.Estimate) -> tuple[float | None, float | None]:
         return None, None
     low, high = estimate.rounding
     half = max(-math.log(low), math.log(high)) if low else math.inf
-    sure = half
-    if estimate.error:
-        half += intervals.t_quantile(estimate.degrees) * estimate.error
-        sure = half + intervals.t_quantile(estimate.degrees, 0.8) * estimate.error
-    return math.expm1(half), math.expm1(sure)
+    smallest = half + intervals.t_quantile(estimate.degrees) * estimate.error
+    return math.expm1(smallest), math.expm1(smallest + intervals.t_quantile(estimate.degrees, 0.8) * estimate.error)
 
 
-def compare(
-    runs: Iterable[Run], first: str, second: str, workers: int = 2, *, matters: float = MATTERS, floor: float = 0.0
-) -> Verdict:
+def compare(runs: Iterable[Run], first: str, second: str, workers: int = 2, *, matters: float = MATTERS) -> Verdict:
     """The Verdict on efficiency(first) / efficiency(second) on `workers`, from labs.results.run.Run objects.
 
-    first, second: names of the networks. floor: the relative difference up to which one configuration differed from
-    itself; no smaller one is believed.
-    Raises MetricsError: a run or its 1-worker baseline is missing, has no steady epoch, or is there more than once.
+    first, second: names of the networks; matters: the smallest relative difference that matters.
+    Raises UseError: a run or its 1-worker baseline is missing, has no steady epoch, or is there more than once.
     """
     runs, gains, notes, why = list(runs), [], [], None
     for name in (first, second):
         chosen = [run for run in runs if run.model == name and run.workers == workers]
         if not chosen:
             have = ", ".join(sorted({f"{run.model} on {run.workers}" for run in runs})) or "none"
-            raise MetricsError(f"There is no run of {name} on {workers} workers, only {have}: run it, and pass it.")
+            raise UseError(f"There is no run of {name} on {workers} workers, only {have}: run it, and pass it.")
         if len(chosen) > 1:
-            raise MetricsError(
+            raise UseError(
                 f"{name} on {workers} workers was measured more than once ({chosen[0].source}, {chosen[1].source}), "
                 "and runs of different studies are not taken together. Pass the runs of one."
             )
         run, base = chosen[0], metrics.find_baseline(chosen[0], runs)
-        if not (metrics.epoch_images(run)[0] and metrics.epoch_images(base)[0]):
-            raise MetricsError(f"{name}: the images of an epoch are not known, so no efficiency. Pass run records.")
         gains.append(metrics.speedup(run, base))
         rounds, busy = metrics.quiet_rounds(run, base)
         notes += [f"{name}: {busy}"] if busy else []
@@ -134,8 +126,6 @@ def compare(
     elif estimate.interval is None:
         notes.append("one round, or times shorter than their rounding: measure 3 rounds or more")
     answer = decide(estimate.interval, matters)
-    if not why and answer == YES and abs(math.log(estimate.value)) <= math.log1p(floor):
-        why = f"below {floor:.1%}, by which one configuration differed from itself"
     if any(run.oversubscribed for run in runs if run.workers == workers):
         notes.append("oversubscribed: more workers than cores, which says nothing about scaling")
     of, seen = (first, second), power(estimate)

@@ -8,7 +8,6 @@ run         one program from its start to its last process
 walls       bubblewrap's options: what is seen inside, and as which user
 calls       system calls that are refused inside
 limits      what all its processes together may use, and what each limit is enforced by
-given       the files that it finds, written from outside
 written     the files that it leaves, read from outside
 
 Nothing is left behind: the files lie in memory and go with the last process, and all processes with the first one,

@@ -4,27 +4,14 @@ import errno
 import struct
 
 # Numbers of x86-64 (arch/x86/entry/syscalls/syscall_64.tbl of Linux).
-REFUSED = {
-    # memory that belongs to no process that could be asked for it
-    "memfd_create": 319,
-    "memfd_secret": 447,
-    "shmget": 29,
-    # namespaces and mounts of its own: a tmpfs without a limit
-    "unshare": 272,
-    "setns": 308,
-    "mount": 165,
-    "fsopen": 430,
-    "open_tree": 428,
-    # keys are those of the user outside, too
-    "add_key": 248,
-    "request_key": 249,
-    "keyctl": 250,
-    # seldom needed, often the way out
-    "bpf": 321,
-    "io_uring_setup": 425,
-    "perf_event_open": 298,
-    "userfaultfd": 323,
-}
+# Memory that belongs to no process that could be asked for it.
+REFUSED = {"memfd_create": 319, "memfd_secret": 447, "shmget": 29}
+# Namespaces and mounts of its own: a tmpfs without a limit.
+REFUSED |= {"unshare": 272, "setns": 308, "mount": 165, "fsopen": 430, "open_tree": 428}
+# Keys are those of the user outside, too.
+REFUSED |= {"add_key": 248, "request_key": 249, "keyctl": 250}
+# Seldom needed, often the way out.
+REFUSED |= {"bpf": 321, "io_uring_setup": 425, "perf_event_open": 298, "userfaultfd": 323}
 _CLONE, _CLONE3 = 56, 435
 _NEW_NAMESPACES = 0x7E020080  # CLONE_NEW*: cgroup, uts, ipc, user, pid, net, mount, time
 _X86_64, _X32 = 0xC000003E, 0x40000000  # AUDIT_ARCH_X86_64; calls of the x32 interface begin there

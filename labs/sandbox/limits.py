@@ -18,7 +18,7 @@ import os
 from dataclasses import dataclass
 
 SPARE = 4 << 30  # bytes of address space that a program reserves and does not use (TensorFlow)
-_PAGE, _TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True)
@@ -41,21 +41,17 @@ class Limits:
         numbers |= {"core": 0, "memlock": 1 << 20, "nofile": 1024}
         return [f"--{name}={number}" for name, number in numbers.items()]
 
-    def passed(self, proc: int, folders: list[int]) -> tuple[str | None, float]:
-        """(The name of a limit that is reached or None, seconds of processor time of what runs there or has ended).
+    def passed(self, proc: int, folders: list[int]) -> str | None:
+        """The name of a limit that is reached, or None.
 
         proc: descriptor of the sandbox's own /proc, which holds its processes and no others
         folders: descriptors of those that it can write
         """
-        tasks, resident, ticks, numbers = 0, 0, 0, [name for name in os.listdir(proc) if name.isdecimal()]
+        tasks, resident, numbers = 0, 0, [name for name in os.listdir(proc) if name.isdecimal()]
         for number in numbers:
             fields = _read(proc, f"{number}/stat").rpartition(")")[2].split()
             if fields:
                 tasks, resident = tasks + int(fields[17]), resident + int(fields[21]) * _PAGE
-                ticks += sum(map(int, fields[11:15]))  # its own, and of its children that have ended
-        return self._reached(tasks, resident, proc, numbers, folders), ticks / _TICKS
-
-    def _reached(self, tasks, resident, proc, numbers, folders):
         if tasks >= self.processes:
             return "processes"
         if resident > self.memory and sum(_shared_out(proc, number) for number in numbers) > self.memory:

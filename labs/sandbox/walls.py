@@ -68,8 +68,8 @@ def become(user):
 def options(given, read_only, size):
     """Bubblewrap's options.
 
-    given: {path inside, not below WRITTEN: (descriptor of its contents, whether it is a program)}. read_only: {path
-    here: path inside}. size: bytes of each folder that can be written.
+    given: {path inside, not below WRITTEN: descriptor of its contents}. read_only: paths.
+    size: bytes of each folder that can be written.
     """
     words = ["--die-with-parent", "--new-session", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
     words += ["--unshare-cgroup-try", "--hostname", "sandbox"]
@@ -82,21 +82,11 @@ def options(given, read_only, size):
         words += ["--size", str(size), "--perms", mode, "--tmpfs", folder]
     for folder in (WORK, ENVIRONMENT["HOME"]):
         words += ["--perms", "0777", "--dir", folder]
-    for here, inside in read_only.items():
-        words += [*_way(inside, "0755"), "--ro-bind", str(here), str(inside)]
-    for path, (handle, is_program) in given.items():
-        words += [*_way(path, "0755"), "--perms", "0777" if is_program else "0666", "--file", str(handle), path]
+    for path in map(str, read_only):
+        words += [*_way(path, "0755"), "--ro-bind", path, path]
+    for path, handle in given.items():
+        words += [*_way(path, "0755"), "--perms", "0666", "--file", str(handle), path]
     return [*words, "--chdir", WORK, "--remount-ro", "/dev", "--remount-ro", "/"]
-
-
-def parted(files):
-    """{path below WRITTEN: content} and {path elsewhere: content} of files at relative or absolute paths inside."""
-    below, beside = {}, {}
-    for path, content in files.items():
-        path = os.path.normpath(os.path.join(WORK, path))
-        inner = path.removeprefix(f"{WRITTEN}/")
-        (beside if inner == path else below)[inner] = content
-    return below, beside
 
 
 def etc(user):

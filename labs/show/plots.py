@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labs.errors import UseError
 from labs.printed import grouped, several
 from labs.results import metrics
 from labs.results import steps as of_steps
-from labs.results.metrics import MetricsError
 from labs.results.run import Run
 from labs.results.tables import BRACKETS
-from labs.show.figure import COLOURS, MARKERS, finished, new_figure, png, show
+from labs.show.figure import COLOURS, MARKERS, finished, new_figure, show
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["curves", "learning", "memory", "png", "rounds", "scaling", "search", "show", "steps"]
+__all__ = ["curves", "learning", "memory", "rounds", "scaling", "search", "show", "steps"]
 
 # quantity: (attribute of a run, axis label, unit)
 QUANTITIES = {
@@ -127,12 +127,12 @@ def learning(runs: Sequence[Run]) -> "Figure":
 def rounds(run: Run, baseline: Run) -> "Figure":
     """What trainings that took turns measured in each round: the epochs of both, and their ratio with the speedup.
 
-    run, baseline: labs.results.run.Run on several workers and on 1, of one study. Raises MetricsError: they did not
+    run, baseline: labs.results.run.Run on several workers and on 1, of one study. Raises UseError: they did not
     take turns, or may not be divided.
     """
     numbers, (counted, _) = metrics.in_turns(run, baseline), metrics.quiet_rounds(run, baseline)
     if not numbers:
-        raise MetricsError("These runs did not take turns, so there are no rounds to compare: measure them together.")
+        raise UseError("These runs did not take turns, so there are no rounds to compare: measure them together.")
     found = metrics.speedup(run, baseline)
     ratios = [baseline.rounds[n] / run.rounds[n] for n in counted]
     factor = found.value / np.exp(np.mean(np.log(ratios)))  # their epochs may hold different numbers of images
@@ -169,7 +169,7 @@ def steps(*runs: Run) -> "Figure":
 
     runs: labs.results.run.Run with the seconds of steps (of a record; logs have none). Beside each run on several
     workers stands, dashed, the slowest of so many steps of the run on 1 worker by which it may be divided: what waiting
-    alone would make of these. Raises MetricsError: a run has no steady steps.
+    alone would make of these. Raises UseError: a run has no steady steps.
     """
     figure, (times, shares) = new_figure(2, width=5.0, height=3.4)
     sentences = []
@@ -177,7 +177,7 @@ def steps(*runs: Run) -> "Figure":
         name = f"{run.model or run.source}, {several(run.workers, 'worker')}"
         seconds, share = of_steps.distribution(run)
         if not len(seconds):
-            raise MetricsError(f"{run} has no steady steps: a record of 2 epochs or more keeps them, a log does not.")
+            raise UseError(f"{run} has no steady steps: a record of 2 epochs or more keeps them, a log does not.")
         place, low, middle, high = of_steps.over_time(run)
         times.vlines(place, low, high, color=colour, lw=1)
         times.plot(place, middle, marker, color=colour, ms=3.5, ls="", label=f"{name} ({run.kind})")
@@ -211,10 +211,10 @@ def steps(*runs: Run) -> "Figure":
     return finished(figure, alt, *(run.kind for run in runs), note=note, runs=runs)
 
 
-def _staircase(axis, seconds, share, levels=400, **look):
-    """A distribution as stairs, of many steps at so many levels only."""
-    if len(seconds) > levels:
-        chosen = np.unique(np.searchsorted(share, np.linspace(0, 1, levels)).clip(0, len(seconds) - 1))
+def _staircase(axis, seconds, share, **look):
+    """A distribution as stairs, of many steps at 400 levels only."""
+    if len(seconds) > 400:
+        chosen = np.unique(np.searchsorted(share, np.linspace(0, 1, 400)).clip(0, len(seconds) - 1))
         seconds, share = seconds[chosen], share[chosen]
     axis.plot(np.append(seconds[:1], seconds), np.append(0.0, share), drawstyle="steps-post", lw=1.5, **look)
 
@@ -231,10 +231,10 @@ def _logarithmic(axis, which):
     line.set_minor_formatter(NullFormatter())
 
 
-def memory(parts_by_batch: dict[int, dict[str, float]], limit: float | None = None) -> "Figure":
+def memory(parts_by_batch: dict[int, dict[str, float]]) -> "Figure":
     """Memory of a training step by part, stacked, for several batch sizes.
 
-    parts_by_batch: {images per worker and step: {part: bytes}}; limit: bytes, drawn as a line.
+    parts_by_batch: {images per worker and step: {part: bytes}}
     """
     figure, (axis,) = new_figure(1, width=5.0)
     batches = list(map(str, parts_by_batch))
@@ -244,8 +244,6 @@ def memory(parts_by_batch: dict[int, dict[str, float]], limit: float | None = No
         values = np.array([found[part] / 2**30 for found in parts_by_batch.values()])
         axis.bar(batches, values, bottom=bottom, color=colour, hatch=hatch, label=part, edgecolor="white")
         bottom += values
-    if limit:
-        axis.axhline(limit / 2**30, color="black", ls="--", label=f"limit: {limit / 2**30:.1f} GiB")
     axis.set(xlabel="batch size (images)", ylabel="memory (GiB)", title="memory of one training step")
     _legend(axis)
     totals = ", ".join(f"{t:.2f} GiB at batch {b}" for b, t in zip(batches, bottom, strict=True))

@@ -2,6 +2,4 @@
 
 reduce      ring all-reduce chunk by chunk; what a ring and parameter servers cost
 memory      what a training step keeps on each device, and what sharding divides
-schedule    programs that a student writes for each rank: their time, memory, bytes, and what is wrong with them
-given       what all of them demand of their arguments
 """

@@ -1,8 +1,8 @@
 """What one training step keeps in the memory of each device: weights, gradients, optimizer state, activations."""
 
-from labs.simulate.given import SimulationError, number, whole
+from labs.errors import UseError, number, whole
 
-SHARDED = {
+SHARDED = {  # what is cut into shards: its parts
     "nothing": (),
     "optimizer": ("optimizer",),
     "optimizer, gradients": ("optimizer", "gradients"),
@@ -23,13 +23,13 @@ def step(
     devices: K; sharded: a key of SHARDED, the parts of which each device keeps 1/K only
 
     Data parallelism alone divides none of them. Workspaces of the operations are left out. Source of the parts and of
-    what can be sharded: S. Rajbhandari and others, ZeRO, SC 2020. Raises SimulationError.
+    what can be sharded: S. Rajbhandari and others, ZeRO, SC 2020. Raises UseError.
     """
     parameters, activations = number("parameters", parameters), number("activations", activations)
     local_batch, slots, devices = whole("local_batch", local_batch), whole("slots", slots, 0), whole("devices", devices)
     width = number("bytes_per_value", bytes_per_value, above=True)
     if sharded not in SHARDED:
-        raise SimulationError(f"sharded is {sharded!r}: it must be one of {', '.join(map(repr, SHARDED))}.")
+        raise UseError(f"sharded is {sharded!r}: it must be one of {', '.join(map(repr, SHARDED))}.")
     found = {
         "weights": parameters * width,
         "gradients": parameters * width,

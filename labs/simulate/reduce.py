@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from labs.simulate.given import SimulationError, number, whole
+from labs.errors import UseError, number, whole
 
 
 class Send(NamedTuple):
@@ -37,13 +37,13 @@ def ring(vectors: ArrayLike) -> list[Step]:
 
     In step t of the reduce-scatter worker w sends its part of chunk w - t to worker w + 1, which adds it; then worker w
     holds the sum of chunk w + 1. In the all-gather the sums go round. Source: P. Patarasuk and X. Yuan, JPDC 69 (2009).
-    Raises SimulationError for vectors that are no (K, n) array of finite numbers.
+    Raises UseError for vectors that are no (K, n) array of finite numbers.
     """
     state = np.array(vectors)
     if state.ndim != 2 or not state.shape[0] or not np.issubdtype(state.dtype, np.number):
-        raise SimulationError(f"vectors has the shape {state.shape}: it must be (workers, numbers), at least 1 worker.")
+        raise UseError(f"vectors has the shape {state.shape}: it must be (workers, numbers), at least 1 worker.")
     if not np.all(np.isfinite(state)):
-        raise SimulationError("vectors holds a number that is not finite: no sum would be right.")
+        raise UseError("vectors holds a number that is not finite: no sum would be right.")
     workers = len(state)
     parts, steps = chunks(state.shape[1], workers), []
     for phase, offset in (("reduce-scatter", 0), ("all-gather", 1)):

@@ -26,17 +26,7 @@ PERSONAL = {
 }
 
 
-class SiteError(UseError):
-    """A site's file cannot be used; the message names the file and the line's key, and says what to write."""
-
-
-def _time(text):
-    if minutes(text) is None or not re.fullmatch(r"[0-9:-]+", text):
-        raise ValueError(f"= {text!r} is not a time as SLURM writes it; write hours:minutes:seconds")
-    return text
-
-
-def _fits(pattern, says):
+def _fits(pattern, says, kind=str):
     """A text that may stand in a batch script as it is: all of it matches the pattern; `says`: what it must be."""
 
     def check(text):
@@ -44,16 +34,10 @@ def _fits(pattern, says):
             raise ValueError(f"= {text[:60]!r} {says}")
         return text
 
-    return Annotated[str, AfterValidator(check)]
+    return Annotated[kind, AfterValidator(check)]
 
 
-def _variable(path):
-    if path.startswith(("/", "~")):
-        raise ValueError('is a path of one machine or person; name an environment variable, such as "$LABS_DATA"')
-    return path
-
-
-Time = Annotated[str, AfterValidator(_time)]
+Time = _fits(r"(\d+-)?\d+(:\d+){0,2}", "is not a time as SLURM writes it; write hours:minutes:seconds")
 Minutes = Annotated[Time, AfterValidator(minutes)]
 Count = Annotated[int, Field(gt=0, le=10**6)]
 Id = _fits(r"[A-Za-z0-9_][\w.,+-]*", "must be a name of letters, digits and . , + - _")
@@ -65,7 +49,7 @@ Word = _fits(
     rf"(?:{_PLAIN}|\$[A-Za-z_]\w*|\$\{{[A-Za-z_]\w*(?::?[-?]{_PLAIN}*)?\}})+",
     "must be one word of text and variables, such as ${NAME} or ${NAME:-default}, without commands, quotes, newlines",
 )
-Folder = Annotated[Word, AfterValidator(_variable)]
+Folder = _fits(r"[^/~].*", 'is a path of one machine or person; name an environment variable: "$LABS_DATA"', Word)
 
 
 class Scheduler(Section):
@@ -163,12 +147,12 @@ class Site(Paths, SiteSoftware, SiteJob, SiteNode, Scheduler):
 
 def find_root(start=None):
     """The course's top folder: from `start` (default: the working directory) upwards the first with slurm/sites, else
-    the one that holds this package. Raises SiteError where there is none."""
+    the one that holds this package. Raises UseError where there is none."""
     start = Path(start or Path.cwd()).resolve()
     for folder in (start, *start.parents, Path(__file__).resolve().parents[2]):
         if (folder / "slurm" / "sites").is_dir():
             return folder
-    raise SiteError("There is no folder slurm/sites here or above: go to the folder of the course and try again.")
+    raise UseError("There is no folder slurm/sites here or above: go to the folder of the course and try again.")
 
 
 def default():
@@ -185,17 +169,17 @@ def names(root=None):
 def load(id=None, root=None):
     """The Site with this id (default: the one in use).
 
-    Raises SiteError: no such site, an unknown or missing key, a wrong type or value.
+    Raises UseError: no such site, an unknown or missing key, a wrong type or value.
     """
     root, id = Path(root or find_root()), id or default()
     path = root / "slurm" / "sites" / f"{id}.toml"
     if id not in names(root):
-        raise SiteError(
+        raise UseError(
             f"No site is called {id!r}: there are {', '.join(names(root)) or 'none'}. For a new one copy "
             "slurm/sites/template.toml."
         )
     if not re.fullmatch(r"[A-Za-z0-9_][\w.+-]*", id):
-        raise SiteError(f"slurm/sites/{id}.toml: the name of a site's file has only letters, digits and . + - _.")
+        raise UseError(f"slurm/sites/{id}.toml: the name of a site's file has only letters, digits and . + - _.")
     file = _read(path, SiteFile)
     local = path.with_suffix(".local.toml")
     personal = _read(local, Personal).model_dump(exclude_none=True) if local.exists() else {}
@@ -208,20 +192,20 @@ def load(id=None, root=None):
 
 def _read(path, model):
     where = f"slurm/sites/{path.name}"
-    table = schema.read(path, where, SiteError)
-    return schema.check(model, table, where, SiteError, "slurm/sites/template.toml")
+    table = schema.read(path, where, UseError)
+    return schema.check(model, table, where, UseError, "slurm/sites/template.toml")
 
 
 def script(name, id=None):
     """Path of a site's batch script, from the working directory: the complete one in solutions/, else the student's.
 
-    name: such as "ResNet50.sh"; id: of the site (default: the one in use). Raises SiteError if there is none.
+    name: such as "ResNet50.sh"; id: of the site (default: the one in use). Raises UseError if there is none.
     """
     for folder in (Path.cwd(), find_root()):
         path = folder / "slurm" / (id or default()) / name
         if path.exists():
             return Path(os.path.relpath(path))
-    raise SiteError(
+    raise UseError(
         f"There is no slurm/{id or default()}/{name}. The sites are {', '.join(names())}; to choose one: "
         "export LABS_SITE=<site>."
     )

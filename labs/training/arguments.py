@@ -10,21 +10,17 @@ from labs.errors import UseError
 from labs.printed import printable
 
 
-class ArgumentError(UseError):
-    """An option with which nothing would be trained."""
-
-
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add to a parser the options that every training script of the course shares: data set, images and their size,
     repeats, seed, name and folder of the run record."""
     add = parser.add_argument
-    add("--dataset", default="digits", help="digits, cifar10, folder:PATH or synthetic (default: digits)")
+    add("--dataset", default="digits", help="digits, cifar10 or synthetic (default: digits)")
     add("--image_size", type=int, default=32, help="pixels per side that the network sees (default: 32)")
     add("--images", type=int, help="train on this many images only (default: all)")
     add("--repeats", type=int, default=1, help="train this many times, each from new weights (default: 1)")
     add("--seed", type=int, default=0, help="seed of weights and shuffling (default: 0)")
     add("--run", help="name of the run record (default: made from model, workers and batch)")
-    add("--runs", default=os.environ.get("LABS_RUNS", "runs"), help="folder of the run records (default: runs)")
+    add("--runs", default=os.environ.get("LABS_RUNS") or "runs", help="folder of the run records (default: runs)")
 
 
 def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
@@ -38,10 +34,10 @@ def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Raise ArgumentError for less than 1 of what there must be, and for a name that no run can have."""
+    """Raise UseError for less than 1 of what there must be, and for a name that no run can have."""
     for what in ("epochs", "repeats", "batch_size", "images", "image_size"):
         value = getattr(args, what)
         if value is not None and value < 1:
-            raise ArgumentError(f"{value} {what}: nothing would be trained. Pass --{what} 1 or more.")
+            raise UseError(f"{value} {what}: nothing would be trained. Pass --{what} 1 or more.")
     if args.run is not None and (problem := files.no_name(args.run)):
-        raise ArgumentError(f"--run {printable(args.run)} {problem}. The run record gets this name: choose another.")
+        raise UseError(f"--run {printable(args.run)} {problem}. The run record gets this name: choose another.")

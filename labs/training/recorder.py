@@ -1,6 +1,7 @@
 """The Keras callback that times every step and keeps the run record `runs/<name>.json` (labs.results.run).
 
-One training program leaves one record. It may hold several repeats of the same training.
+One training program leaves one record. It may hold several repeats of the same training, each from newly drawn weights:
+they share TensorFlow's start-up and tracing.
 """
 
 import atexit
@@ -8,11 +9,13 @@ import contextlib
 import hashlib
 import json
 import os
+import random
 import signal
 import sys
 import threading
 import time
 from argparse import Namespace
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,9 +24,8 @@ import keras
 from labs import devices, files, ranks, stacks, waiting
 from labs.errors import LabsError
 from labs.results import run as records
-from labs.results.record import Configuration
-from labs.results.run import Epoch, Run
-from labs.training import mirrored, observed, sampler
+from labs.results.run import Configuration, Epoch, Run
+from labs.training import observed
 from labs.training.arguments import check
 
 
@@ -47,9 +49,9 @@ class Recorder(keras.callbacks.Callback):
     a GPU and with JAX, single step times are smoothed; their sum is exact: the end of an epoch waits for the metrics.
 
     What it sees of the training goes into the record: images of each epoch, optimizer, network. If that is not what it
-    was told (batch, rate, workers, network), the training stops: observed.ObservedError.
+    was told (batch, rate, workers, network), the training stops: LabsError.
 
-    Raises records.UnwritableError if the record cannot be written, arguments.ArgumentError for less than 1 epoch or
+    Raises LabsError if the record cannot be written, UseError for less than 1 epoch or
     repeat, with "horovod" ranks.RankError if ranks disagree.
     """
 
@@ -59,7 +61,7 @@ class Recorder(keras.callbacks.Callback):
         super().__init__()
         check(args)
         if images is None:
-            raise observed.ObservedError(
+            raise LabsError(
                 "The recorder was told images=None: images per second would not be known. Pass the number that was "
                 "loaded, len(dataset.images)."
             )
@@ -109,18 +111,16 @@ class Recorder(keras.callbacks.Callback):
             self.rank, record.configuration.nodes, record.oversubscribed = ranks.place()
             ranks.agree(**told)
             ranks.agree("they would not train on the same data", images=record.dataset_images)
-        self._gate = waiting.join(self.rank, told["workers"] if ranked else 1)
+        self._gate = waiting.join(told["workers"] if ranked else 1)
         if self._gate:
-            gate = self._gate
-            record.study, record.order_seed, record.sharing = gate.study, gate.order_seed, gate.sharing
+            record.study, record.order_seed = self._gate.study, self._gate.order_seed
             record.job_id = record.job_id or os.environ.get("LABS_WITHIN")  # of the study
         if self.rank == 0:
             with contextlib.suppress(OSError):  # a job's start has done this already
                 self.path.rename(self.path.with_name(f"{files.free(self.path.parent, record.name)}.json"))
             records.save(self.path, record)  # an unwritable folder is found before the training, not after
-        if ranked and told["workers"] > 1:
+        if os.environ.get("LABS_RUN") or (ranked and told["workers"] > 1):
             stacks.register(self.path.with_suffix(""))
-        self._sampler = sampler.beside(self.path, self.rank)
         atexit.register(self._close)
         script = "ipykernel" not in sys.modules and threading.current_thread() is threading.main_thread()
         if script and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
@@ -132,7 +132,7 @@ class Recorder(keras.callbacks.Callback):
 
             hvd.callbacks.check(self.model, self.params, last=True)
             ranks.same_weights(self.model, "before the first step")
-        mirrored.check(self.model)
+        observed.check_strategy(self.model)
         if self.repeat == 0:
             self.record.observed = observed.start(self.model, self.record.configuration)
 
@@ -142,7 +142,6 @@ class Recorder(keras.callbacks.Callback):
             self._turn["round"] = None  # warm-up
         self._steps, self._running, self._images = [], False, None
         self._begun = devices.moment() if self._gate else None
-        self._phase("training")
         self._begin = self._last = time.perf_counter()
 
     def _others(self):
@@ -160,22 +159,12 @@ class Recorder(keras.callbacks.Callback):
     def on_test_begin(self, logs=None):  # validation within the epoch
         self._end_step()
         self._images = self._consumed()
-        self._phase("validation")
-
-    def on_test_end(self, logs=None):
-        self._phase("training")
-
-    def _phase(self, name):
-        if self._sampler:
-            self._sampler.phase(name)
 
     def _consumed(self):
-        """Images of all workers in this epoch, as Keras counted them; None where it does not. Raises ObservedError."""
-        if self.model is None:  # the hooks are called without fit
-            return None
-        ranked = self.record.configuration.strategy == "horovod"
-        processes = self.record.configuration.workers if ranked else 1
-        return observed.images(self.model, self.record.configuration, len(self._steps), processes)
+        """Images of all workers in this epoch, as Keras counted them; None where it does not. Raises LabsError."""
+        declared = self.record.configuration
+        processes = declared.workers if declared.strategy == "horovod" else 1
+        return observed.images(self.model, declared, len(self._steps), processes)
 
     def _end_step(self):
         if not self._running:
@@ -183,12 +172,10 @@ class Recorder(keras.callbacks.Callback):
         self._running, now = False, time.perf_counter()
         self._steps.append(now - self._last)
         self._last = now
-        if self._sampler:
-            has = self.record.configuration
-            self._sampler.images(has.global_batch if has.strategy != "horovod" else has.local_batch)
         if self.rank == 0 and now - self._reported > 0.5:
             self._report(now)
 
+    model: keras.Model  # set by Keras
     _running = False  # a step has begun and not ended
     _reported = 0.0  # when the progress was last told
 
@@ -208,12 +195,10 @@ class Recorder(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         metrics = {key: float(value) for key, value in (logs or {}).items()}  # waits for the device
         self._end_step()
-        self._phase(None)
         seconds, record = time.perf_counter() - self._begin, self.record
         done = {"repeat": self.repeat, "epoch": epoch, "seconds": seconds, "others": self._others(), **self._turn}
         record.steps = len(self._steps)
-        if self.model is not None:
-            record.observed.setdefault("parameters", self.model.count_params())
+        record.observed.setdefault("parameters", self.model.count_params())
         images = self._images or self._consumed() or record.steps * self._asked.batch_size
         images = min(record.dataset_images, images)  # where nobody sharded, each image was seen by all
         record.epochs.append(Epoch(**done, images=images, step_seconds=self._steps, metrics=metrics))
@@ -221,7 +206,7 @@ class Recorder(keras.callbacks.Callback):
             return
         try:
             records.save(self.path, record)
-        except records.UnwritableError as problem:  # the training goes on; the next epoch tries again
+        except LabsError as problem:  # the training goes on; the next epoch tries again
             print(f"Warning: {problem}", file=sys.stderr, flush=True)
 
     def on_train_end(self, logs=None):
@@ -235,8 +220,6 @@ class Recorder(keras.callbacks.Callback):
 
     def _close(self):
         """The program ends. If the training has not, the record says so, whichever rank is left to write it."""
-        if self._sampler:
-            self._sampler.stop()
         if self._gate:
             self._gate.close()
         if self.record.state == "finished":
@@ -247,6 +230,35 @@ class Recorder(keras.callbacks.Callback):
             if record.state == "running":
                 record.state, record.finished = "failed", _now()
                 records.save(self.path, record)
+
+
+def repeats(args: Namespace, recorder: "Recorder", model: keras.Model) -> Iterator[int]:
+    """Count from 0 to args.repeats - 1; before each training but the first, draw new weights.
+
+    args: parsed command line (labs.training.arguments); recorder: of all these trainings; model: compiled.
+    Seed of repeat r: args.seed + r. The compiled step is reused, so only the first repeat traces.
+    """
+    for repeat in range(args.repeats):
+        if repeat:
+            if recorder.rank == 0:
+                print(f"Repeat {repeat + 1} of {args.repeats}", flush=True)
+            reinitialise(model, args.seed + repeat)
+        recorder.repeat = repeat
+        yield repeat
+
+
+def reinitialise(model: keras.Model, seed: int) -> None:
+    """Give the variables of `model` and its optimizer the start that a new model with this seed would have.
+
+    Keras' initializers draw their seeds from Python's `random`. tf.random.set_seed would do more than needed:
+    it empties TensorFlow's cache of compiled steps, and the next step would take as long as the first one.
+    """
+    random.seed(seed)
+    model.set_weights(keras.models.clone_model(model).get_weights())
+    for variable in model.optimizer.variables:
+        if variable.path.endswith("learning_rate"):
+            continue
+        variable.assign(keras.ops.zeros(variable.shape, dtype=variable.dtype))
 
 
 def run_name(args, model, strategy, workers):

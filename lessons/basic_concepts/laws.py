@@ -1,6 +1,6 @@
 """The two laws that say how far speedup can go."""
 
-from labs.simulate.given import number, whole
+from labs.errors import number, whole
 
 
 def amdahl(workers, serial):

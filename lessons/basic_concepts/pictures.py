@@ -7,9 +7,9 @@ labs.show.figure.show shows it as it is, labs.show.widgets.explore lets it move.
 import numpy as np
 
 from labs import recorded
+from labs.errors import UseError, number, whole
 from labs.show.figure import COLOURS, MARKERS
 from labs.simulate import memory as simulated
-from labs.simulate.given import SimulationError, number, whole
 from lessons.basic_concepts import laws, pipeline
 from lessons.canvas import boxes, canvas, done
 from lessons.drawing import beside, logarithmic
@@ -129,7 +129,7 @@ def _blocks(kind, devices, parts, layers):
     if kind == "data":
         return pipeline.data_parallel(devices, layers), f"data parallelism, {devices} devices"
     if kind not in ("model", "pipeline"):
-        raise SimulationError(f"kind is {kind!r}: it must be 'data', 'model' or 'pipeline'.")
+        raise UseError(f"kind is {kind!r}: it must be 'data', 'model' or 'pipeline'.")
     parts = parts if kind == "pipeline" else 1
     name = f"{kind} parallelism, {devices} devices" + (f", {parts} micro-batches" if parts > 1 else "")
     return pipeline.pipelined(devices, layers, parts), name
@@ -200,7 +200,7 @@ def memory(network="ResNet50V2", batch=32, optimizer="momentum", precision="floa
         ("precision", precision, ("float32", "float16")),
     ):
         if value not in known:
-            raise SimulationError(f"{name} is {value!r}: it must be one of {', '.join(known)}.")
+            raise UseError(f"{name} is {value!r}: it must be one of {', '.join(known)}.")
     width = {"float32": 4, "float16": 2}[precision]
     parts = simulated.step(*networks[network], batch, simulated.SLOTS[optimizer], width, devices, sharded)
     total, begin = sum(parts.values()), 0

@@ -5,7 +5,7 @@ The unit of time is the forward pass of one layer for the whole mini-batch; back
 
 from typing import NamedTuple
 
-from labs.simulate.given import SimulationError, number, whole
+from labs.errors import UseError, number, whole
 
 
 class DeviceSpan(NamedTuple):
@@ -38,12 +38,12 @@ def pipelined(devices, layers, parts=1, backward=2.0):
     forward, then all backward. With one part this is plain model parallelism: one device works, the others wait.
 
     The idle share of K devices and M parts is (K - 1) / (M + K - 1). Source: Y. Huang and others, GPipe, NeurIPS 2019.
-    Raises SimulationError: layers that cannot be shared equally.
+    Raises UseError: layers that cannot be shared equally.
     """
     devices, layers, parts = whole("devices", devices), whole("layers", layers), whole("parts", parts)
     backward = number("backward", backward)
     if layers % devices:
-        raise SimulationError(f"{layers} layers on {devices} devices: no equal shares. Choose a multiple of {devices}.")
+        raise UseError(f"{layers} layers on {devices} devices: no equal shares. Choose a multiple of {devices}.")
     unit = layers / devices / parts  # forward pass of one micro-batch on one device
     turn = (parts + devices - 1) * unit
     found = []

@@ -6,7 +6,9 @@ by_hand     what scripts that exchange by hand share: a network, batches, one pr
 precision   one network in float32, bfloat16 and float16
 recompute   activations kept for the backward pass, or computed again: memory and time
 peak        the most operations a second that one worker does
+samples     what the sampler wrote beside a run record, read
 profile     some steps of `fit`, by TensorFlow's profiler
+sampler     a few numbers a second on what a training process uses
 watched     pictures of what a training used while it ran
 pictures    the other figures of notebook 24
 """

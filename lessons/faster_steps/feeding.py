@@ -8,8 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from labs import jobs
-from labs.data import formats
-from labs.data.dataset import Dataset
+from labs.data.datasets import Dataset
+from lessons import formats
 
 SIDE = 256  # pixels of an image in its file; the network sees 32
 

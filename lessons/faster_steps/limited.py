@@ -15,7 +15,7 @@ from pathlib import Path
 
 from labs import data, devices, jobs  # first: it silences TensorFlow's start-up messages
 from labs.models import counts
-from labs.training.sampler import Sampler
+from lessons.faster_steps.sampler import Sampler
 
 CASES = "ABCDEF"
 MULTIPLY_ADDS = 3  # of a step, in units of those forward: backward takes twice as many

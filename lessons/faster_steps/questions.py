@@ -7,9 +7,10 @@ import numpy as np
 
 from labs.checks.judging import TooNoisy, judges
 from labs.checks.reading import PER_CENT, close, near
-from labs.checks.scripts import sentence
 from labs.checks.student_code import tried
 from labs.printed import an
+from lessons.scripts import sentence
+from lessons.sharding import coverage, some
 
 
 @judges("faster.8")
@@ -347,3 +348,63 @@ def speed(run):
     """Images/s of a run record, without its first epoch."""
     epochs = run.epochs[1:]
     return sum(epoch.images for epoch in epochs) / sum(epoch.seconds for epoch in epochs)
+
+
+@judges("faster.12")
+def folder_share(function, files, reads):
+    for size in (2, 3):
+        shares, delivered = [], 0
+        for rank in range(size):
+            reads.reset()
+            try:
+                with tried(f"rank {rank} of {size}"):
+                    dataset = function(list(files), rank, size)
+            except AttributeError as problem:
+                yield (
+                    "'str' object has no attribute 'dtype'" in str(problem),
+                    "`read_png` gets a path as a Python str. Make a tf.data.Dataset of the paths, then map.",
+                )
+                raise
+            yield (
+                not hasattr(dataset, "as_numpy_iterator"),
+                f"Your function returns {an(type(dataset).__name__)}: return a tf.data.Dataset of (image, label).",
+            )
+            elements = list(dataset.take(len(files) + 1).as_numpy_iterator())
+            yield (
+                not elements or not isinstance(elements[0], tuple) or len(elements[0]) != 2,
+                "An element must be (image, label): map the given function `read_png` over the files.",
+            )
+            for count in np.shape(elements[0][1]):
+                yield True, f"An element contains {count} labels. Return single samples: batching comes later."
+            yield (
+                len(elements) > len(files),
+                "The share has no end. One pass over it must be one epoch, so leave out `repeat`.",
+            )
+            places = {file: place for place, file in enumerate(files)}
+            shares.append([places.get(file, -1) for file in reads.opened])
+            delivered += len(elements)
+        found = coverage(shares, len(files))
+        if all(len(share) == len(files) for share in shares):
+            waste = f"each of the {size} ranks opens and decodes all {len(files)} files and then drops most of them"
+            yield delivered == len(files), f"The shares are right, but {waste}. Where does the shard belong?"
+            yield True, f"Each rank reads all {len(files)} files: nothing divides them."
+        yield not any(shares), "No file was opened: read the files with the given `read_png`, which counts them."
+        if not found.right:
+            twice, never = some(found.repeated), some(found.unseen)
+            yield (
+                True,
+                f"With {size} ranks, the files at positions {twice} are read twice, and those at {never} by nobody.",
+            )
+        yield (
+            all(max(share) - min(share) + 1 == len(share) for share in shares),
+            "Each rank takes one block of the sorted files, so it sees few classes. Take files from everywhere.",
+        )
+
+
+@judges("faster.14")
+def idle(count):
+    yield count == 4, None
+    yield count == 0, "`shard` hands out whole files, so two workers cannot share one. Count the empty shares."
+    yield count == 8, "Some workers do get a file. How many get none?"
+    yield count == 2, "This is the number of workers for each file. How many of the 8 workers get none?"
+    yield True, "There are 4 files and 8 workers. What is left of a list of 4 after shard(8, r)?"

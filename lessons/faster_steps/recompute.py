@@ -14,7 +14,7 @@ import random
 from pathlib import Path
 
 from labs import devices, jobs  # first: it silences TensorFlow's start-up messages
-from labs.measure.breakdown import timed
+from labs.measure.step import timed
 
 LAYERS, FILTERS, SIDE = 24, 32, 48
 MODES = ("none", "layers", "activations", "blocks")

@@ -17,8 +17,8 @@ LEAST = {"cores": 1.0, "gpus": 1.0, "faults": 10.0}  # to which an axis goes: le
 def figure(ranks, title=None):
     """What some ranks used and did, over time: cores, memory, page faults, images; below, the phases of their time.
 
-    ranks: list of labs.results.watched.Watched of one run. GPUs, where there are any, get a panel of their own. Images
-    are counted from the start, since a sample holds few batches: their rate would jump.
+    ranks: list of lessons.faster_steps.samples.Samples of one run. GPUs, where there are any, get a panel of their own.
+    Images are counted from the start, since a sample holds few batches: their rate would jump.
     """
     panels = ["cores", "memory", "faults", "images"] + ["gpus"] * any(rank.samples[0]["gpus"] for rank in ranks)
     columns = max(len(panels), len(ranks))
@@ -45,7 +45,7 @@ def figure(ranks, title=None):
 def several(runs):
     """The same for several runs, one below the other, without phases. Columns have one scale, except for the images.
 
-    runs: {title: list of Watched, as in `figure`}.
+    runs: {title: list of Samples, as in `figure`}.
     """
     panels = ["cores", "memory", "faults", "images"]
     figure, axes = new_figure(len(panels), 3.1, 1.6, rows=len(runs), sharex=True)

@@ -16,10 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from labs.checks import scripts
 from labs.checks.student_code import tried
-from labs.data.dataset import Dataset
-from lessons import connected
+from labs.data.datasets import Dataset
+from lessons import connected, scripts
 
 RANKS, IMAGES, BATCH, EPOCHS = 2, 8, 4, 3
 SEED = 5

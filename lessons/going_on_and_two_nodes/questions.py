@@ -1,8 +1,11 @@
 """Judges of 20_going_on_and_two_nodes. The training that goes on is played on ranks with a disk each."""
 
+from functools import cache
+
 import numpy as np
 
 from labs.checks.judging import judges
+from labs.checks.reading import close, near
 from lessons import batch_scripts, connected, training_scripts
 from lessons.going_on_and_two_nodes import going_on
 
@@ -149,3 +152,55 @@ def cores_per_rank(cores):
 @judges("nodes.7")
 def batch_script(path):
     yield from batch_scripts.judge(path, trains="ResNet50_horovod.py", nodes=(3, 64))
+
+
+@judges("nodes.9")
+def networks(count):
+    yield count == 1, "The ranks began with equal weights. Compare the first weights that they printed at the end."
+    yield count == 2, "That is how many there were in the run above, which had two ranks."
+    yield count == 0, "Each rank does train: its loss goes down."
+    yield count != 4, "A rank that uses only its own gradient trains a network of its own. Count the ranks."
+
+
+@judges("nodes.10")
+def tensors(count, size):
+    trained, every, layers, gradient = _resnet()
+    yield (
+        count == every,
+        "This counts all variables. Moving means and variances are not trained, so they have no gradient.",
+    )
+    yield count == layers, "This counts the layers. A layer may have several variables with a gradient, or none at all."
+    yield count != trained, "There is one tensor for each trainable variable: how long is `network.trainable_weights`?"
+    yield close(size, gradient), None
+    yield (
+        any(near(size, gradient / unit) for unit in (1e6, 2**20)),
+        "The number of tensors is right. Give bytes instead of megabytes.",
+    )
+    yield (
+        abs(size - gradient / 4) < 1e-3 * gradient,
+        "The number of tensors is right. This is how many values they hold. How many bytes does a float32 take?",
+    )
+    yield (
+        abs(size - 2 * gradient) < 1e-3 * gradient,
+        "The number of tensors is right. Give the bytes of one rank's gradient, not of both ranks.",
+    )
+    yield True, "The number of tensors is right. Add up the sizes of all the tensors, in float32."
+
+
+@cache
+def _resnet():
+    """Of ResNet50V2: trainable variables, all variables, layers, and bytes of its gradient."""
+    from labs import models
+
+    network = models.network("ResNet50V2", 32, 10)
+    gradient = models.memory(network, batch=1)["gradients"]
+    return len(network.trainable_weights), len(network.weights), len(network.layers), gradient
+
+
+@judges("nodes.11")
+def waits(rank):
+    yield rank == 1, "This rank announces its gradients last. What does the other one do until then?"
+    yield (
+        rank != 0,
+        "Look at the marks in each row. Whose comes first, and what does that rank do until the other mark appears?",
+    )

@@ -1,25 +1,22 @@
 """The runs of notebook 07: two ranks that take unequal steps, and a script on 1 and on 2 ranks."""
 
-import textwrap
-
 import numpy as np
 
 from labs import devices, jobs
 from labs.results.run import load
 
-TOLD = "averaged ", "is done", "mean loss", "has been shut down", "has waited"  # the lines that are shown
 
+def unequal(steps_0, steps_1):
+    """Run scripts/unequal.py with these steps of rank 0 and of rank 1 in each epoch; print each line once.
 
-def unequal(name, steps_0, steps_1, *options):
-    """Run scripts/unequal.py with these steps of rank 0 and of rank 1 in each epoch; print what the ranks and Horovod
-    say, each line once. Without Horovod, one line says so."""
+    Without Horovod, one line says so.
+    """
     if not devices.has("horovod"):
         return
-    asked = ["--rank0", *steps_0, "--rank1", *steps_1, *options]
-    job = jobs.run("scripts/unequal.py", *asked, name=f"unequal_{name}", ranks=2, launcher="horovodrun")
-    lines = [line.partition(">:")[2] for file in (job.out, job.err) for line in file.read_text().splitlines()]
-    for line in dict.fromkeys(line for line in lines if any(word in line for word in TOLD)):
-        print(textwrap.shorten(line, 220, placeholder=" ..."))
+    steps = ["--rank0", *steps_0, "--rank1", *steps_1]
+    job = jobs.run("scripts/unequal.py", *steps, name="unequal", ranks=2, launcher="horovodrun")
+    lines = [line.partition(">:")[2] for line in job.out.read_text().splitlines()]
+    print(*dict.fromkeys(lines), sep="\n")
 
 
 def on_1_and_2_ranks(script, name, local_batch, *options):

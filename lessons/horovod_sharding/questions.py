@@ -3,41 +3,16 @@
 import ast
 import contextlib
 import random
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from labs.checks import scripts
 from labs.checks.judging import NotDone, judges
-from labs.checks.reading import PER_CENT, called, near
+from labs.checks.reading import called, near
 from labs.checks.student_code import tried
-from labs.data.shares import coverage, some
 from labs.printed import an, several
-from lessons import training_scripts
-
-
-@judges("sharding.15")
-def by_hand(zero, one):
-    zero, one = [int(x) for x in zero], [int(x) for x in one]
-    both, missing = sorted(set(zero) & set(one)), sorted(set(range(1, 101)) - set(zero) - set(one))
-    yield zero == list(range(1, 101, 2)) and one == list(range(2, 101, 2)), None
-    yield both, f"Both workers read {some(both)}. Where does the second worker begin?"
-    yield missing, f"No worker reads {some(missing)}. Together they must read all numbers from 1 to 100."
-    yield (
-        set(zero + one) != set(range(1, 101)),
-        f"{some(sorted(set(zero + one) - set(range(1, 101))))} is not among the numbers from 1 to 100.",
-    )
-    yield (
-        len(zero) != len(one),
-        f"One worker reads {len(zero)} numbers and the other {len(one)}. Shares must be as equal as possible.",
-    )
-    yield zero == list(range(2, 101, 2)), "The two shares are fair, but swapped: worker 0 takes the first number."
-    yield (
-        zero == list(range(1, 51)),
-        "These are two blocks: nothing is missing, but neighbours stay together. Take every second number.",
-    )
-    yield True, "Take every second number, in order: worker 0 begins with the first, and worker 1 with the second."
+from lessons import scripts, training_scripts
+from lessons.sharding import coverage, some
 
 
 @judges("sharding.1")
@@ -118,41 +93,6 @@ def shard_of(function):
     )
 
 
-@judges("sharding.16")
-def classes(function):
-    counts = np.zeros((2, 4, 6), int)  # 2 workers, 4 batches, 6 classes, of which they read 5
-    counts[0, [0, 0, 1, 2, 3], [0, 1, 1, 2, 2]] = 1, 3, 4, 4, 4
-    counts[1, :, 3], counts[1, :2, 4] = 4, 4
-    value, changed = called(function, counts)
-    seen, per_batch = map(float, value)
-    yield np.isclose(seen, 3) and np.isclose(per_batch, 1.25), changed
-    yield (
-        np.isclose(seen, 1.25) and np.isclose(per_batch, 3),
-        "Both numbers are right, but swapped: give the classes of the epoch first, then those of a batch.",
-    )
-    yield (
-        np.isclose(seen, 3) and np.isclose(per_batch, 4),
-        "The second number counts samples. In a batch, count the classes with at least one sample.",
-    )
-    yield np.isclose(seen, 3) and np.isclose(per_batch, 5), "The second number is a sum over batches: take the mean."
-    rounded = np.isclose(seen, 3) and np.isclose(per_batch, [1, 1.2, 1.3]).any()
-    yield rounded, f"The second number is rounded to {per_batch:g}: do not round a mean."
-    yield seen == 16, "The first number counts samples of worker 0. How many classes have at least one sample?"
-    yield seen == 4, "The first number is the number of batches, 4. How many classes are in any of them?"
-    yield (
-        np.isclose(seen, 5) or np.isclose(per_batch, 11 / 8),
-        "This counts both workers. `counts[0]` belongs to worker 0, with one row for each batch.",
-    )
-    yield (
-        seen == 2,
-        "The first number leaves out a class with a single sample in the epoch. Worker 0 sees this class, too.",
-    )
-    yield (
-        True,
-        "Worker 0 sees a class if its count is above 0. Count these classes over the whole epoch, then in each batch.",
-    )
-
-
 @judges("sharding.6")
 def never_read(function):
     trials = [
@@ -189,36 +129,6 @@ def never_read(function):
     yield (
         True,
         f"For the reads {lists} of {n} samples, your function returns {value:g}. Which samples does nobody read?",
-    )
-
-
-@judges("sharding.17")
-def expected(function):
-    k = np.array([1, 2, 4, 10])
-    got = [float(function(workers)) for workers in k.tolist()]
-    are = partial(np.allclose, got)
-    yield are((1 - 1 / k) ** k), None
-    yield are(100 * (1 - 1 / k) ** k), PER_CENT
-    yield are(1000 * (1 - 1 / k) ** k), "This counts the unread among 1000 samples. Give their share."
-    yield (
-        np.allclose(got[1:], 1 / k[1:] ** 2) or are(1 / 4),
-        "This matches your count for two workers. But for four workers your count grows, and this does not.",
-    )
-    yield are(1 - 1 / k), "One worker leaves out the sample with this probability. All of them must leave it out."
-    yield are(1 / k), "One worker reads the sample with this probability. With what probability does it not?"
-    yield are((1 / k) ** k), "All workers read the sample with this probability. When do all of them leave it out?"
-    yield are(np.exp(-1)), "This is the limit for many workers. Your count for two is below it."
-    yield are(1 - (1 - 1 / k) ** k), "This is the share that is read. What share is not?"
-    yield (
-        are(1 - (1 / k) ** k),
-        "This is the probability that at least one worker leaves the sample out. All of them must.",
-    )
-    alone = got[0]
-    of = "all" if np.isclose(alone, 1) else f"{alone:.3g}"
-    yield not abs(alone) <= 1e-8, f"A single worker reads everything, but your formula leaves out {of} of it."
-    yield (
-        True,
-        "Begin with one worker and one sample. With what probability is the sample not in its share? Then take all K.",
     )
 
 
@@ -315,7 +225,7 @@ def _places_early(reads):
     return max(number - place for place, number in order)
 
 
-@judges("sharding.19")
+@judges("sharding.8")
 def batches(count, last):
     yield (count, last) == (13, 2), None
     yield (
@@ -328,7 +238,7 @@ def batches(count, last):
     yield True, "Divide and round up. Then work out how many elements the full batches leave for the last one."
 
 
-@judges("sharding.9")
+@judges("sharding.10")
 def plan(function):
     trials = {(100, 3, 8): (4, 4), (50, 1, 4): (12, 2), (1797, 4, 64): (7, 5), (64, 2, 8): (4, 0), (110, 3, 8): (4, 14)}
     given = {sizes: function(*sizes) for sizes in trials}
@@ -365,83 +275,6 @@ def plan(function):
     yield True, f"{asked} {got[n, workers, local][0]:g} steps: how many samples does one step of all workers take?"
 
 
-@judges("sharding.20")
-def equal_generators(never, twice):
-    yield (never, twice) == (500, 500), None
-    yield 0 < never < 1 or 0 < twice < 1, "These are shares. Give numbers of samples, out of 1000."
-    yield (
-        (never, twice) == (0, 0),
-        "The ranks would have to read different halves. Does anything make the generator of rank 1 different?",
-    )
-    yield (never, twice) == (250, 250), "Different orders would give this. Here both generators have the same seed."
-    yield never == 500, "The first number is right. But how many samples do both ranks read?"
-    yield (
-        twice in (500, 1000),
-        "Each rank takes half of the steps. Which samples are in these steps, and which are not?",
-    )
-    yield True, "Both ranks follow the same order from its beginning, and stop after half of the steps."
-
-
-@judges("sharding.21")
-def folder_share(function, files, reads):
-    for size in (2, 3):
-        shares, delivered = [], 0
-        for rank in range(size):
-            reads.reset()
-            try:
-                with tried(f"rank {rank} of {size}"):
-                    dataset = function(list(files), rank, size)
-            except AttributeError as problem:
-                yield (
-                    "'str' object has no attribute 'dtype'" in str(problem),
-                    "`read` gets a path as a Python str. Make a tf.data.Dataset of the paths, and map `read` over it.",
-                )
-                raise
-            yield (
-                not hasattr(dataset, "as_numpy_iterator"),
-                f"Your function returns {an(type(dataset).__name__)}: return a tf.data.Dataset of (image, label).",
-            )
-            elements = list(dataset.take(len(files) + 1).as_numpy_iterator())
-            yield (
-                not elements or not isinstance(elements[0], tuple) or len(elements[0]) != 2,
-                "An element must be (image, label): map the given function `read` over the files.",
-            )
-            for count in np.shape(elements[0][1]):
-                yield True, f"An element contains {count} labels. Return single samples: batching comes later."
-            yield (
-                len(elements) > len(files),
-                "The share has no end. One pass over it must be one epoch, so leave out `repeat`.",
-            )
-            places = {file: place for place, file in enumerate(files)}
-            shares.append([places.get(file, -1) for file in reads.opened])
-            delivered += len(elements)
-        found = coverage(shares, len(files))
-        if all(len(share) == len(files) for share in shares):
-            waste = f"each of the {size} ranks opens and decodes all {len(files)} files and then drops most of them"
-            yield delivered == len(files), f"The shares are right, but {waste}. Where does the shard belong?"
-            yield True, f"Each rank reads all {len(files)} files: nothing divides them."
-        yield not any(shares), "No file was opened: read the files with the given function `read`, which counts them."
-        if not found.right:
-            twice, never = some(found.repeated), some(found.unseen)
-            yield (
-                True,
-                f"With {size} ranks, the files at positions {twice} are read twice, and those at {never} by nobody.",
-            )
-        yield (
-            all(max(share) - min(share) + 1 == len(share) for share in shares),
-            "Each rank takes one block of the sorted files, so it sees few classes. Take files from everywhere.",
-        )
-
-
-@judges("sharding.23")
-def idle(count):
-    yield count == 4, None
-    yield count == 0, "`shard` hands out whole files, so two workers cannot share one. Count the empty shares."
-    yield count == 8, "Some workers do get a file. How many get none?"
-    yield count == 2, "This is the number of workers for each file. How many of the 8 workers get none?"
-    yield True, "There are 4 files and 8 workers. What is left of a list of 4 after shard(8, r)?"
-
-
 def _steps(record, name):
     from labs.results.run import Run
 
@@ -450,7 +283,7 @@ def _steps(record, name):
     return record.steps, record.global_batch
 
 
-@judges("sharding.11")
+@judges("sharding.12")
 def processed(on_1, on_2, record_1, record_2):
     steps_1, batch_1 = _steps(record_1, "the first")
     steps_2, batch_2 = _steps(record_2, "the second")
@@ -473,7 +306,7 @@ def _program(path):
         return path.read_text()
 
 
-@judges("sharding.13")
+@judges("sharding.14")
 def repaired(path):
     path = Path(path)
     yield from scripts.no_script(path)
@@ -510,29 +343,3 @@ def repaired(path):
         "they are the same in each epoch.",
     )
     yield first == second, "Two epochs read the samples in the same order. Is a new one drawn in each epoch?"
-
-
-_SIGNS = {"<": "<", "lower": "<", "=": "=", "==": "=", "same": "=", ">": ">", "higher": ">"}
-
-
-@judges("sharding.14")
-def foretold(*given):
-    given = dict(zip(("steps_then", "images_then", "loss_then"), given[-3:], strict=True))  # five in older notebooks
-    signs = {name: _SIGNS.get(str(value).strip().lower()) for name, value in given.items()}
-    odd = [name for name, sign in signs.items() if sign is None]
-    yield odd, f"{', '.join(odd)}: answer with one of the three signs, as a string."
-    steps, images, loss = signs.values()
-    yield steps != images, "steps_then and images_then: the batch has not changed. Do these two fit together?"
-    yield (
-        steps == "=",
-        "steps_then, images_then: in that case, both ranks would again read each image, as in sharding.11.",
-    )
-    yield (
-        steps == ">",
-        "steps_then, images_then: your colleague's ranks read each image twice. Should it happen more often?",
-    )
-    yield (
-        loss == "<",
-        "loss_then: each step changes the weights once. How many steps does each run take in all its epochs?",
-    )
-    yield loss == "=", "loss_then: the number of epochs is the same. Are the weights updated just as often?"

@@ -1,25 +1,32 @@
 """Judges of 08_horovod_training. The six steps of the script: lessons.training_scripts."""
 
-from functools import cache
 from math import prod
 
 import numpy as np
 
 from labs.checks.judging import judges
-from labs.checks.reading import close, near
+from labs.checks.reading import near
 from labs.checks.student_code import tried
-from lessons import connected, training_scripts
+from lessons import batch_scripts, connected, training_scripts
 
 
 @judges("horovod.2")
-def size(count):
-    yield count == 2, "That would be one process per node, and three GPUs on each node would stay idle."
-    yield count == 4, "That is one node's share. How many nodes are there?"
-    yield count == 6, "Multiply nodes by tasks per node instead of adding them."
-    yield count != 8, "K = nodes x tasks per node, with one task for each GPU of a node."
+def average(after, whole, before):
+    mean, total = sum(before) / 2, sum(before)
+    yield near(after, total) and not near(mean, total), "This is the sum. An average divides it by the number of ranks."
+    yield any(near(after, each) for each in before), "This is the gradient of one rank. Both ranks count alike."
+    yield not near(after, mean), "Add the two numbers of the cell above, and divide by the number of ranks."
+    yield (
+        near(whole, total),
+        "A loss is a *mean* over images. What does that make of the gradients of two equal halves?",
+    )
+    yield (
+        not near(whole, mean),
+        "The loss of all the images is the mean of the losses of the two halves. So are gradients.",
+    )
 
 
-@judges("horovod.3")
+@judges("horovod.6")
 def place(node, local):
     yield local == 6, "No node has a GPU with this number, since each has 4. Start again at 0 on each node."
     yield (
@@ -31,50 +38,24 @@ def place(node, local):
     yield (node, local) != (1, 2), "Write ranks 0 to 7 in two rows of four, one row for each node, and find 6."
 
 
-for number, judge in enumerate(training_scripts.STEPS, 4):
+for number, judge in enumerate(training_scripts.STEPS, 7):
     judges(f"horovod.{number}")(judge)
 
 
-@judges("horovod.11")
-def batch_of_one(images, steps, updates, alone, both):
-    from labs.results.run import Run
-
-    records = isinstance(alone, Run) and isinstance(both, Run)
-    yield (
-        not records,
-        "Leave the two records at the end of the call as they are: they belong to your runs on 1 and 2 ranks.",
-    )
-    ranks = [run.workers for run in (alone, both)]
-    yield (
-        ranks != [1, 2],
-        f"These are records of runs on {ranks[0]} and {ranks[1]} ranks, but the check needs those on 1 and on 2.",
-    )
-    global_batch = alone.global_batch
-    whole = alone.dataset_images // global_batch
-    yield (
-        images == global_batch,
-        "This is the number of images that all ranks together take in a step. How many of them does one rank take?",
-    )
-    yield (
-        images == 2 * global_batch,
-        "This is what both ranks took in your run on 2 ranks. Here, --batch_size is that of the run on 1 rank.",
-    )
-    yield (
-        not near(images, global_batch / 2),
-        "--batch_size is for all ranks, and each takes an equal part of it. How many ranks are there?",
-    )
-    yield (
-        steps == whole // 2,
-        "Your run on 2 ranks had this number of steps, but each step took twice as many images as here.",
-    )
-    yield steps == 2 * whole, "All ranks take a step together: count the images that all of them take in it."
-    yield steps != whole, "Divide the images of an epoch by those that all ranks take together in a step."
+@judges("horovod.14")
+def strong(images, steps, updates):
+    yield images == 64, "This is the number of images that both ranks together take in a step. How many does one take?"
+    yield images == 128, "This would be weak scaling on both ranks together. Here, both ranks share a batch of 64."
+    yield not near(images, 32), "The batch of 64 is for both ranks, and each takes an equal part of it."
+    yield steps == 4, "That is weak scaling: each step takes 128 images. How many does a step take here?"
+    yield steps == 16, "All ranks take a step together: count the images that both of them take in it."
+    yield steps != 8, "Divide the images of an epoch by those that both ranks take together in a step."
     letter = str(updates).strip("()., ").lower()[:1]
     yield (
         letter == "a",
         "The images and the steps are the same. But what does step 4 of the script do to the rate on 2 ranks?",
     )
-    yield letter == "b", "That is your run on 2 ranks, with twice the --batch_size."
+    yield letter == "b", "That is weak scaling."
     yield (
         letter == "d",
         "An update uses the images of all ranks. How many are there here, and how many in the run on 1 rank?",
@@ -82,90 +63,15 @@ def batch_of_one(images, steps, updates, alone, both):
     yield letter != "c", f"{str(updates)[:20]!r} is not one of the choices: a, b, c, d."
 
 
-@judges("horovod.14")
-def networks(count):
-    yield count == 1, "The ranks began with equal weights. Compare the first weights that they printed at the end."
-    yield count == 2, "That is how many there were in the run above, which had two ranks."
-    yield count == 0, "Each rank does train: its loss goes down."
-    yield count != 4, "A rank that uses only its own gradient trains a network of its own. Count the ranks."
-
-
-@judges("horovod.23")
-def rules(function):
-    cases = ((0.01, 1), (0.01, 16), (0.02, 8))
-    values = [function(rate, ranks) for rate, ranks in cases]
-    yield (
-        any(not hasattr(value, "__len__") or isinstance(value, dict | str) or len(value) != 3 for value in values),
-        "Return three rates: by the linear, the square-root and the 2/3-power rule, in this order.",
-    )
-    values = [list(map(float, value)) for value in values]
-    for rule, rate in zip(("linear", "square-root", "2/3-power"), values[0], strict=True):
-        alone = f"For a single rank no rule changes the rate, but your {rule} rule turns 0.01 into {rate:.4g}."
-        yield not abs(rate - 0.01) <= 1e-9, alone
-    rows = [(value, rate, ranks) for value, (rate, ranks) in zip(values[1:], cases[1:], strict=True)]
-
-    def wrong(place, power):
-        return any(not abs(value[place] / (rate * ranks**power) - 1) <= 1e-6 for value, rate, ranks in rows)
-
-    yield wrong(0, 1), "The first rate is wrong. By the linear rule, multiply the rate by the number of ranks."
-    yield (
-        wrong(1, 0.5),
-        "The linear rule is right. The second rule uses the square root of the number of ranks as its factor.",
-    )
-    yield (
-        wrong(2, 2 / 3),
-        "Two are right. The third factor is the number of ranks to the power 2/3: put brackets around 2/3.",
-    )
-
-
 @judges("horovod.16")
-def tensors(count, size):
-    trained, every, layers, gradient = _resnet()
-    yield (
-        count == every,
-        "This counts all variables. Moving means and variances are not trained, so they have no gradient.",
-    )
-    yield count == layers, "This counts the layers. A layer may have several variables with a gradient, or none at all."
-    yield count != trained, "There is one tensor for each trainable variable: how long is `network.trainable_weights`?"
-    yield close(size, gradient), None
-    yield (
-        any(near(size, gradient / unit) for unit in (1e6, 2**20)),
-        "The number of tensors is right. Give bytes instead of megabytes.",
-    )
-    yield (
-        abs(size - gradient / 4) < 1e-3 * gradient,
-        "The number of tensors is right. This is how many values they hold. How many bytes does a float32 take?",
-    )
-    yield (
-        abs(size - 2 * gradient) < 1e-3 * gradient,
-        "The number of tensors is right. Give the bytes of one rank's gradient, not of both ranks.",
-    )
-    yield True, "The number of tensors is right. Add up the sizes of all the tensors, in float32."
-
-
-@cache
-def _resnet():
-    """Of ResNet50V2: trainable variables, all variables, layers, and bytes of its gradient."""
-    from labs import models
-
-    network = models.network("ResNet50V2", 32, 10)
-    gradient = models.memory(network, batch=1)["gradients"]
-    return len(network.trainable_weights), len(network.weights), len(network.layers), gradient
-
-
-@judges("horovod.17")
-def waits(rank):
-    yield rank == 1, "This rank announces its gradients last. What does the other one do until then?"
-    yield (
-        rank != 0,
-        "Look at the marks in each row. Whose comes first, and what does that rank do until the other mark appears?",
-    )
+def batch_script(path):
+    yield from batch_scripts.judge(path, trains="ResNet50_horovod.py")
 
 
 # The student's own DistributedOptimizer
 
 
-@judges("horovod.18")
+@judges("horovod.3")
 def begin_equal(path):
     for size in (1, 3):
         world = connected.World(size)
@@ -227,7 +133,7 @@ _SETTINGS = {
 }
 
 
-@judges("horovod.19")
+@judges("horovod.4")
 def distributed(path):
     import keras
 
@@ -328,24 +234,3 @@ def _what_it_does(found, rank, make, size, sent):
             "each rank takes its own step, and then you average the *weights*. Average the gradients before the step."
         )
     return "all ranks agree, but their step is not that of the mean gradient: what do you average, and when?"
-
-
-@judges("horovod.22")
-def clipnorm(bound, changes):
-    clipped, on_4 = 0.005, changes[4]  # what the notebook clipped with, and the change of W that it saw
-    farther = on_4 / changes[1]
-    yield near(bound, clipped / 4, 1e-3), None
-    yield near(bound, clipped, 1e-3), f"With this clipnorm, W changed by {on_4:.3g} on 4 replicas in your run above."
-    yield (
-        bound > clipped,
-        f"With a smaller clipnorm, {clipped:g}, W changed by {on_4:.3g} on 4 replicas. Which way must you go?",
-    )
-    yield bound <= 0, "A clipnorm is a length above 0. With 0, the weights would never change."
-    yield (
-        bound < clipped / 4,
-        "W would stay within the bound, but the updates would be smaller than necessary. Give the largest clipnorm.",
-    )
-    yield (
-        True,
-        f"On 4 replicas, W changed {farther:.3g} times as much as on 1. How much of the bound may each replica use?",
-    )

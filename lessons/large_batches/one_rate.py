@@ -19,7 +19,7 @@ VALIDATION = 297  # images, the last ones
 class Starts:
     """start(rate) starts a run on the first free one of `places`, tuples of cores, and returns its job.
 
-    options: the program's options; prefix: what the jobs' names begin with. Raises jobs.JobError.
+    options: the program's options; prefix: what the jobs' names begin with. Raises LabsError (labs.errors).
     """
 
     def __init__(self, places, options, prefix):

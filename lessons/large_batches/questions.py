@@ -379,3 +379,52 @@ def waiting(share):
         True,
         "What is the probability that one rank does not pause? And that all 64 ranks, independently, do not pause?",
     )
+
+
+@judges("batches.19")
+def clipnorm(bound, changes):
+    clipped, on_4 = 0.005, changes[4]  # what the notebook clipped with, and the change of W that it saw
+    farther = on_4 / changes[1]
+    yield near(bound, clipped / 4, 1e-3), None
+    yield near(bound, clipped, 1e-3), f"With this clipnorm, W changed by {on_4:.3g} on 4 replicas in your run above."
+    yield (
+        bound > clipped,
+        f"With a smaller clipnorm, {clipped:g}, W changed by {on_4:.3g} on 4 replicas. Which way must you go?",
+    )
+    yield bound <= 0, "A clipnorm is a length above 0. With 0, the weights would never change."
+    yield (
+        bound < clipped / 4,
+        "W would stay within the bound, but the updates would be smaller than necessary. Give the largest clipnorm.",
+    )
+    yield (
+        True,
+        f"On 4 replicas, W changed {farther:.3g} times as much as on 1. How much of the bound may each replica use?",
+    )
+
+
+@judges("batches.20")
+def rules(function):
+    cases = ((0.01, 1), (0.01, 16), (0.02, 8))
+    values = [function(rate, ranks) for rate, ranks in cases]
+    yield (
+        any(not hasattr(value, "__len__") or isinstance(value, dict | str) or len(value) != 3 for value in values),
+        "Return three rates: by the linear, the square-root and the 2/3-power rule, in this order.",
+    )
+    values = [list(map(float, value)) for value in values]
+    for rule, rate in zip(("linear", "square-root", "2/3-power"), values[0], strict=True):
+        alone = f"For a single rank no rule changes the rate, but your {rule} rule turns 0.01 into {rate:.4g}."
+        yield not abs(rate - 0.01) <= 1e-9, alone
+    rows = [(value, rate, ranks) for value, (rate, ranks) in zip(values[1:], cases[1:], strict=True)]
+
+    def wrong(place, power):
+        return any(not abs(value[place] / (rate * ranks**power) - 1) <= 1e-6 for value, rate, ranks in rows)
+
+    yield wrong(0, 1), "The first rate is wrong. By the linear rule, multiply the rate by the number of ranks."
+    yield (
+        wrong(1, 0.5),
+        "The linear rule is right. The second rule uses the square root of the number of ranks as its factor.",
+    )
+    yield (
+        wrong(2, 2 / 3),
+        "Two are right. The third factor is the number of ranks to the power 2/3: put brackets around 2/3.",
+    )

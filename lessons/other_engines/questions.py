@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from labs.checks import scripts
 from labs.checks.judging import NotDone, NotTried, judges
 from labs.checks.reading import near
 from labs.checks.student_code import tried
 from labs.printed import several
+from lessons import scripts
 
 
 @judges("engines.2")

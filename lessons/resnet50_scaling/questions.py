@@ -1,10 +1,12 @@
 """Judges of 05_resnet50_scaling."""
 
 import math
+from statistics import fmean, stdev
 
 from labs.checks.judging import NotDone, judges
 from labs.checks.reading import CUT, called, close, near
 from labs.printed import an
+from labs.results import intervals
 from lessons import own_runs, training_scripts
 from lessons.asked import refuse_noise, told
 
@@ -70,7 +72,42 @@ def round_speedups(function):
     yield True, "Divide the time on 1 worker by the time on p workers of the same round."
 
 
-@judges("resnet50.11")
+@judges("resnet50.6")
+def interval(function):
+    speedups = [1.5, 1.7, 1.6, 1.9, 1.4]
+    value, changed = called(function, speedups)
+    yield changed, changed
+    yield (not hasattr(value, "__len__") or len(value) != 3, "Return three numbers: the mean and both ends.")
+    logs, n = [math.log(speedup) for speedup in speedups], len(speedups)
+    mean, deviation, t = fmean(logs), stdev(logs), intervals.t_quantile(n - 1)
+    centre, low, high = map(float, value)
+
+    def reaches(reach):
+        return near(low, math.exp(mean - reach), 1e-4) and near(high, math.exp(mean + reach), 1e-4)
+
+    yield near(centre, mean, 1e-6), "These are still logarithms. `exp` turns a logarithm into a speedup."
+    yield near(centre, fmean(speedups), 1e-6), "The mean is that of the speedups. Take their logarithms first."
+    yield not near(centre, math.exp(mean), 1e-4), "The first number is not `exp` of the mean of the logarithms."
+    yield low > high, "The lower end is above the upper one: swap them."
+    yield reaches(t * deviation), "The ends are t standard *deviations* away. How does a mean of n values vary?"
+    yield reaches(1.96 * deviation / math.sqrt(n)), "This is the factor for very many rounds. Here it is Student's t."
+    yield reaches(deviation / math.sqrt(n)), "The ends are one standard error away. By how many must it be?"
+    root = t * deviation * math.sqrt((n - 1) / n) / math.sqrt(n)
+    yield reaches(root), "This standard deviation divides by n: `pstdev` does, and NumPy's `std` without `ddof=1`."
+    yield reaches(intervals.t_quantile(n) * deviation / math.sqrt(n)), "Student's t has n - 1 degrees of freedom here."
+    one_side = intervals.t_quantile(n - 1, 0.95) * deviation / math.sqrt(n)
+    yield reaches(one_side), "This leaves out 5 % on each side. Leave out 2.5 % on each."
+    yield reaches(t * deviation / n), "You divide by n. The standard error divides by the square root of n."
+    yield (not reaches(t * deviation / math.sqrt(n)), "The mean is right. Each end is t standard errors away.")
+    longer, _ = called(function, speedups * 2)
+    error = intervals.t_quantile(2 * n - 1) * stdev(logs * 2) / math.sqrt(2 * n)
+    yield (
+        not near(list(longer)[2], math.exp(mean + error), 1e-4),
+        f"With {n} rounds it is right, with {2 * n} it is not. Which of your numbers depend on n?",
+    )
+
+
+@judges("resnet50.13")
 def usual_step(function):
     epochs = [[9.0, 2.5, 2.4], [1.0, 1.3, 5.0], [1.0, 1.2, 1.1, 1.4]]
     value, changed = called(function, epochs)
@@ -103,7 +140,7 @@ def usual_step(function):
     yield True, "Leave out the first epoch, sort all the other steps, and take the step in the middle."
 
 
-@judges("resnet50.12")
+@judges("resnet50.14")
 def slower_of_two(function):
     value, changed = called(function, [1.0, 1.2, 2.0, 1.0])
     yield changed, changed
@@ -124,7 +161,7 @@ def slower_of_two(function):
     yield True, "Take the larger time of each pair, then the mean over all pairs. 4 steps make 16 pairs."
 
 
-@judges("resnet50.6")
+@judges("resnet50.8")
 def own_study(sentence, runs):
     yield from own_runs.no_runs(runs)
     if all(run.kind == "recorded" for run in runs):
@@ -159,7 +196,7 @@ def plots(figure, runs):
     yield from own_runs.no_curve(figure, runs, "your runs")
 
 
-@judges("resnet50.8")
+@judges("resnet50.10")
 def unconnected(speedup, steps):
     alone, together, exchange = (steps[kind] for kind in ("alone", "together", "exchange"))
 
@@ -189,7 +226,7 @@ def unconnected(speedup, steps):
     )
 
 
-@judges("resnet50.10")
+@judges("resnet50.12")
 def updates(one, two, runs):
     steps = {run.workers: run.steps for run in runs}
     yield (one, two) == (steps.get(1), steps.get(2)), None

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from labs import jobs
-from labs.jobs import standing, standstill
+from labs.jobs import why
 
 LIMIT = 300.0  # seconds after which a job ends that nobody has stopped
 PATIENCE = {"HOROVOD_GLOO_TIMEOUT_SECONDS": "200"}  # on a busy machine, one rank may begin a minute after the other
@@ -44,12 +44,14 @@ def follow(job, seconds=20.0, apart=APART):
         while job.state == "running" and (begin is None or time.monotonic() - begin < seconds):
             time.sleep(0.5)
             try:
-                ranks = standing.ranks(job.stem)
-            except standing.StandingError:  # no rank has begun
+                ranks = why.ranks(job.stem)
+            except why.WhyError:  # no rank has begun
                 continue
-            if begin is None and any(standstill.waits(rank) for rank in ranks):
+            if all(rank["state"] in ("ended", "killed") for rank in ranks):
+                begin = None  # the launcher is about to end the job
+            elif begin is None and any(why.waits(rank) for rank in ranks):
                 begin = time.monotonic()
-            said = standstill.verdict(ranks) if standstill.stuck(ranks) else None
+            said = why.verdict(ranks) if why.stuck(ranks) else None
             if said is None or said != before:
                 before, since = said, time.monotonic()
             elif time.monotonic() - since > apart:
@@ -80,7 +82,7 @@ def letter(job):
     if job.state == "finished":
         slope = re.search(r"slope (-?[\d.]+)", job.out.read_text())
         return "right" if slope and abs(float(slope[1]) - 2) < 0.1 else "w"
-    return "h" if standing.files(job.stem) and standstill.stuck(standing.ranks(job.stem)) else "s"
+    return "h" if why.files(job.stem) and why.stuck(why.ranks(job.stem)) else "s"
 
 
 def known(found, *names):

@@ -8,8 +8,8 @@ import io
 import re
 from dataclasses import dataclass
 
-from labs.checks import scripts, student_code
-from lessons import connected
+from labs.checks import student_code
+from lessons import connected, scripts
 
 RANKS = 2
 SECONDS = 2.0  # that a rank may take from one collective to the next

@@ -4,7 +4,6 @@ from labs import devices, jobs, results
 from labs.results import intervals, metrics
 
 LOCAL_BATCH = 64  # images per worker and step
-PATIENCE = 5  # seconds, in all, for which rounds wait for other programs
 
 
 def measure():
@@ -16,7 +15,7 @@ def measure():
     print(*(line + "\n" for line in told()), sep="", end="")
     env = {"CUDA_VISIBLE_DEVICES": "-1"} if len(devices.gpus()) == 1 else {}
     sizes = ["--model=SmallCNN", "--image_size=96", "--images=512", "--epochs=6"]
-    with jobs.Turns(patience=PATIENCE) as turns:
+    with jobs.Turns() as turns:
         for workers in (1, 2):
             asked = [*sizes, f"--workers={workers}", f"--batch_size={workers * LOCAL_BATCH}"]
             turns.start("-m", "labs.training.program", *asked, name=f"first_w{workers}", env=env)

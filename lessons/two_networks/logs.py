@@ -5,7 +5,7 @@ from labs.results import metrics, verdict
 
 def table(runs, first, second):
     """Rows on efficiency(first) / efficiency(second): from every step, from epoch times in whole seconds, and from
-    these with their rounding taken into account. runs: labs.results.run.Run objects. Raises MetricsError, as
+    these with their rounding taken into account. runs: labs.results.run.Run objects. Raises UseError, as
     verdict.compare."""
     versions = {
         "every step, as recorded": runs,

@@ -173,23 +173,25 @@ def answer(function):
 
 
 @judges("networks.6")
-def carried_over(expected, mirrored, horovod):
-    one, other = (mirrored[name] for name in ("ResNet50V2", "ResNet152V2"))
-    known = horovod["ResNet50V2"]
-    right = known * other / one
-    wrong = {
-        "This is ResNet152V2's efficiency with MirroredStrategy. How does Horovod change that of ResNet50V2?": other,
-        "This is ResNet50V2's efficiency with Horovod. Are the two equally efficient with MirroredStrategy?": known,
-        "The ratio of the networks is upside down: which of them is ahead with MirroredStrategy?": known * one / other,
-        "You divided by Horovod's effect on ResNet50V2's efficiency. Multiply by it.": other * one / known,
-        "You carried over the difference. The text assumes that the *ratio* stays the same.": known + other - one,
-        "This is only the ratio of the two networks. Which efficiency must you multiply by it?": other / one,
-        "This is only the ratio of ResNet50V2's two efficiencies. Which efficiency must you multiply by it?": known
-        / one,
-        "This is a speedup. An efficiency is the speedup divided by the number of workers.": 2 * right,
-        reading.PER_CENT: 100 * right,
-    }
-    exactly = any(near(expected, value, relative=1e-9) for value in wrong.values())
-    yield near(expected, right, relative=1e-9) or (close(expected, right) and not exactly), None
-    yield from ((near(expected, value), hint) for hint, value in wrong.items())
-    yield True, "Two of the three efficiencies give the multiple that stays the same. Multiply the third one by it."
+def exchange_seconds(function):
+    tensors, size, workers, latency, bandwidth = 100, 8e7, 4, 2e-5, 1e10
+    value = float(function(tensors, size, workers, latency, bandwidth))
+    messages, moved = 2 * (workers - 1) * tensors * latency, 2 * (workers - 1) / workers * size / bandwidth
+    yield reading.near(value, messages + moved, 1e-6), None
+    yield near(value, messages), "The bytes are missing: each worker sends 2 (K - 1) / K times `size`."
+    yield near(value, moved), "The latency is missing: each tensor needs 2 (K - 1) messages."
+    yield (
+        near(value, messages / tensors + moved),
+        "The latency of one tensor is in it. How many tensors are exchanged, one after another?",
+    )
+    yield (
+        near(value, tensors * (messages / tensors + moved)),
+        "`size` is the whole gradient: the bytes of all tensors together. Count them once.",
+    )
+    yield (
+        near(value, messages + 2 * (workers - 1) * size / bandwidth),
+        "A message carries a K-th of a tensor, and a worker sends 2 (K - 1) / K times the bytes in all.",
+    )
+    yield near(value, (messages + moved) / 2), "This is one round of the ring. First sums go round, then the results."
+    yield near(value, tensors * latency + moved), "A tensor needs 2 (K - 1) messages in a row, not one."
+    yield (True, "Add two terms: the messages of all tensors, and the bytes that a worker sends, over the bandwidth.")

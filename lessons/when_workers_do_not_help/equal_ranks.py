@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from labs.checks import scripts, student_code, tryout
-from labs.checks.tryout.play import mistake
-from lessons import connected
+from labs.checks import student_code
+from lessons import connected, tryout
+from lessons.tryout.play import mistake
 
 RANKS = 2
 RATE = 0.1
@@ -52,7 +52,7 @@ def facts(script):
     """
     if error := first_step(str(Path(script).resolve())):
         return {"error": error, "where": "In a first step on 1 rank", "cases": []}
-    (found,) = scripts.tried(script, [tryout.Performance(played_by=__name__)])
+    (found,) = tryout.try_out_script(script, [tryout.Performance(played_by=__name__)])
     return found | {
         "where": "On 2 ranks",
         "cases": [_compared(*pair) for pair in zip(CASES, found.get("cases", ()), strict=False)],

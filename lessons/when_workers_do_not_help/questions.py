@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from labs.checks import scripts, student_code
+from labs.checks import student_code
 from labs.checks.judging import judges
 from labs.checks.reading import CUT, close, near
-from lessons import connected
+from lessons import connected, scripts
 from lessons.asked import ROUNDED, rounded
 from lessons.when_workers_do_not_help import equal_ranks
 
@@ -230,3 +230,20 @@ def exchanges(count, size, parameters):
     yield close(size, 512 * whole), "This is right for k = 1, with an exchange after each of the 512 steps."
     yield any(close(size, 8 * whole / unit) for unit in (1e6, 2**20)), "Give the number in bytes, not in megabytes."
     yield True, "The number of exchanges is right. Each one contains all the weights, and a float32 takes up 4 bytes."
+
+
+@judges("workers.10")
+def equal_generators(never, twice):
+    yield (never, twice) == (500, 500), None
+    yield 0 < never < 1 or 0 < twice < 1, "These are shares. Give numbers of samples, out of 1000."
+    yield (
+        (never, twice) == (0, 0),
+        "The ranks would have to read different halves. Does anything make the generator of rank 1 different?",
+    )
+    yield (never, twice) == (250, 250), "Different orders would give this. Here both generators have the same seed."
+    yield never == 500, "The first number is right. But how many samples do both ranks read?"
+    yield (
+        twice in (500, 1000),
+        "Each rank takes half of the steps. Which samples are in these steps, and which are not?",
+    )
+    yield True, "Both ranks follow the same order from its beginning, and stop after half of the steps."

@@ -17,20 +17,19 @@ from pathlib import Path
 from statistics import fmean, median
 
 from labs import devices, files, jobs
-from labs.costs import least_squares
-from labs.costs.chosen import CHOSEN
-from labs.costs.communication import CYCLE, OVERLAP, THRESHOLD
-from labs.costs.model import Model
-from labs.costs.parameter import CostError, Parameter
-from labs.errors import LabsError
+from labs.errors import LabsError, UseError
 from labs.jobs import launch
-from labs.measure.breakdown import moment, others, over_ranks, timed, too_noisy
+from labs.measure.breakdown import too_noisy
+from labs.measure.step import over_ranks, timed
 from labs.results import intervals, metrics
+from labs.simulate.reduce import ring_seconds
+from lessons import step_model
 
 GLOBAL_BATCH = 32
 PARTS = ("start of operations", "computing", "sharing the machine", "exchange and waiting")
 EXCHANGES_BY = {"mpiexec": "MPI", "horovodrun": "Gloo"}
 NOISY = "too noisy: measure again"
+SPREAD = 0.03  # assumed in `predicted`: standard deviation of a rank's step times / their mean
 
 
 class StepsError(LabsError):
@@ -151,25 +150,26 @@ def ratio(estimate):
 
 
 def predicted(alone, benchmark, ranks):
-    """{filters: seconds of a step on several ranks}, by the kit's cost model (labs.costs) from steps on one rank and an
-    all-reduce benchmark. It knows nothing of ranks that share a core.
+    """{filters: seconds of a step on several ranks}, by lessons.step_model from steps on one rank and an all-reduce
+    benchmark. It knows nothing of ranks that share a core.
 
     On a busy machine steps of few milliseconds may not grow with the batch: such a network is left out, and said so.
     """
-    link = {key: Parameter(benchmark[key]["value"], benchmark[key]["unit"]) for key in ("latency", "bandwidth")}
-    common = {f"{key}_{level}": value for key, value in link.items() for level in ("inside", "between")}
-    common |= {"cycle": Parameter(CYCLE, "s"), "fusion_threshold": Parameter(float(THRESHOLD), "bytes")}
-    common |= {"overlap": Parameter(OVERLAP, ""), "spread": Parameter(CHOSEN.spread, "")}
+    latency, bandwidth = (benchmark[key]["value"] for key in ("latency", "bandwidth"))
     seconds = {}
     for filters, kinds in alone["seconds"].items():
         pairs = [(int(kind.split()[1]), mean) for kind, rounds in kinds.items() for mean in rounds]
         try:
-            computation, _, _ = least_squares.line(*zip(*pairs, strict=True))
-        except CostError as problem:
+            computation = step_model.fitted_line(*zip(*pairs, strict=True)).seconds(GLOBAL_BATCH / ranks)
+        except UseError as problem:
             print(f"Nothing is predicted for {filters} filters: {problem}")
             continue
-        model = Model(computation, tuple(alone["tensor_bytes"][filters]), common, devices=ranks)
-        seconds[filters] = model.breakdown(ranks, GLOBAL_BATCH / ranks).step
+        exchange = step_model.exposed(
+            alone["tensor_bytes"][filters],
+            lambda size: ring_seconds(ranks, size, latency, bandwidth),
+            step_model.BACKWARD * computation,
+        )
+        seconds[filters] = computation * step_model.slowest(ranks, SPREAD) + exchange
     return seconds
 
 
@@ -223,16 +223,18 @@ def _rank(file, sizes, rounds, steps):
                 if number:
                     values.append(found)
         together()
-        moments.append(moment())
+        moments.append(devices.moment())
     gathered, moments = ([each] if ranks == 1 else horovod.allgather_object(each) for each in (taken, moments))
     if hvd.rank() == 0:
-        means = {
-            filters: {kind: [median(r) for r in over_ranks([of[filters][kind] for of in gathered])] for kind in turns}
-            for filters in sizes
-        }
+
+        def medians(filters, kind):
+            rounds = zip(*(of[filters][kind] for of in gathered), strict=True)
+            return [median(over_ranks(steps)) for steps in rounds]
+
+        means = {filters: {kind: medians(filters, kind) for kind in turns} for filters in sizes}
         crowded = devices.oversubscribed(ranks)
         found = {"kind": "measured", "ranks": ranks, "oversubscribed": crowded, "tensor_bytes": tensor_bytes}
-        found |= {"seconds": means, "others": others(moments), "machine": devices.machine()}
+        found |= {"seconds": means, "others": devices.others(moments), "machine": devices.machine()}
         files.write(Path(file), json.dumps(found))
 
 

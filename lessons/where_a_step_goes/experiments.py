@@ -4,10 +4,12 @@ import threading
 import time
 from statistics import fmean
 
-from labs import costs, jobs, recorded, results
+from labs import jobs, recorded, results
+from labs.errors import UseError
 from labs.jobs import bar
 from labs.measure import breakdown, maxbatch
 from labs.results import intervals, metrics
+from lessons.where_a_step_goes.fitted import fit
 
 
 class Measuring:
@@ -55,14 +57,14 @@ class Measuring:
         return dict(self._found)
 
 
-def fitted(observations):
-    """The fit of `labs.costs` to these steps; None where there are none, or, with the reason printed, no fit.
+def fitted(measured):
+    """The Fit to these MeasuredSteps (`fitted.fit`); None where there are none, or, with the reason printed, no fit.
 
     Steps of a few milliseconds on a busy machine can come out shorter for the larger batch.
     """
     try:
-        return costs.fit(observations) if observations else None
-    except costs.CostError as problem:
+        return fit(measured) if measured else None
+    except UseError as problem:
         print(f"There is no fit, so nothing is predicted: {problem}")
         return None
 
@@ -71,10 +73,11 @@ def largest_batch(model, image_size, otherwise):
     """The largest batch of a network that the search of T8 has kept; a printed line and `otherwise` without one, or
     where the other network of T8 was not searched with the same memory."""
     try:
-        if found := maxbatch.largest_kept(model, image_size, {"ResNet50V2", "ResNet152V2"} - {model}):
+        other = "ResNet152V2" if model == "ResNet50V2" else "ResNet50V2"
+        if found := maxbatch.largest_kept(model, image_size, other):
             return found
         why = "there is no search of T8 (notebook 09) here"
-    except maxbatch.BatchError as problem:
+    except UseError as problem:
         why = problem
     print(f"{model}: {why}, so {otherwise} images are used as its largest batch.")
     return otherwise
@@ -140,13 +143,15 @@ def whole_steps(steps, runs):
     return found
 
 
-def predictions(fit, observations):
-    """Rows of pictures.held_out: what the fit says of steps, and how long they took; [] without a
-    fit. Intervals: 95 % for predictions; for the measured step over rounds, valid only for these minutes."""
+def predictions(found, measured):
+    """Rows of pictures.held_out: what a Fit says of MeasuredSteps, and how long their steps took; [] without a Fit.
+
+    Intervals: of predictions the noise of the fitted steps; of measured steps over rounds, valid for these minutes.
+    """
     rows = []
-    for seen in observations if fit else ():
-        told = costs.predict_from_fit(fit, seen.model, seen.workers, seen.local_batch).step_seconds
-        name = f"{seen.model}, {seen.workers} worker{'s' if seen.workers > 1 else ''} x {seen.local_batch:.0f}"
-        took = fmean(seen.seconds), intervals.plain(seen.seconds)
-        rows.append({"name": name, "predicted": (told.value, told.interval), "measured": took})
+    for each in measured if found else ():
+        name = f"{each.model}, {each.workers} worker{'s' if each.workers > 1 else ''} x {each.local_batch}"
+        took = fmean(each.seconds), intervals.plain(each.seconds)
+        predicted = found.step(each.model, each.workers, each.local_batch)
+        rows.append({"name": name, "predicted": predicted, "measured": took})
     return rows

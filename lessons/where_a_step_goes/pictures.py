@@ -1,138 +1,29 @@
 """Pictures for notebook 26: the parts of a measured step, their sum beside a whole step, predicted steps beside
 measured ones; and, with controls, how the backward pass hides messages and how both networks would scale.
 
-The last one is predicted by the cost model (labs.costs) from a machine's file. Nothing here runs TensorFlow, except the
-first call of `networks`, in another process: facts of a network are kept (labs.models.counts).
+The last one is computed (lessons.where_a_step_goes.what_if). Nothing here runs TensorFlow, except the first call of
+`what_if.networks`, in another process: facts of a network are kept (labs.models.counts).
 """
 
-from dataclasses import replace
 from functools import lru_cache
-from math import exp
 
 import numpy as np
 
-from labs.costs import load_machine
-from labs.costs.anchor import anchored
-from labs.costs.chosen import CHOSEN
-from labs.costs.communication import BACKWARD, buckets
-from labs.costs.computation import values as values_of
-from labs.costs.memory import largest_batch
-from labs.costs.model import Model
-from labs.costs.parameter import CostError
-from labs.costs.predict import shifts
+from labs.errors import number
 from labs.measure import breakdown as measured
-from labs.models import counts
 from labs.results import intervals
 from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
-from labs.simulate.given import number
 from labs.simulate.reduce import ring_seconds
 from lessons.canvas import boxes, canvas, done
 from lessons.drawing import beside, logarithmic
+from lessons.step_model import BACKWARD, buckets
+from lessons.where_a_step_goes.what_if import NAMES, WORKERS, efficiencies, first_below, fits, networks, steps
 
-NAMES = ("ResNet50V2", "ResNet152V2")
-MACHINE = "v100-ethernet25"
-WORKERS = tuple(2**k for k in range(13))  # 1, 2, 4, ..., 4096
-REACHED = 0.7  # of a network's bandwidth that an all-reduce over TCP reaches, as in the machine's file
-PARTS = {  # of a step: the field of labs.costs.model.Breakdown, name and colour
+PARTS = {  # of a step: the field of what_if.StepParts, name and colour
     "computation": ("computation", COLOURS[5]),
     "stragglers": ("waiting for the slowest", COLOURS[4]),
     "exposed": ("all-reduce that is not hidden", COLOURS[1]),
 }
-
-
-@lru_cache(1)
-def networks():
-    """{name: Facts} of both networks for images of 224x224 and 1000 classes; the first time ever takes some seconds."""
-    return {name: counts.of(name, 224, 1000) for name in NAMES}
-
-
-@lru_cache(1)
-def machine():
-    """The machine of the picture: nodes of 8 V100, joined by Ethernet (labs/machines)."""
-    return load_machine(MACHINE)
-
-
-@lru_cache(512)
-def steps(network, batch=64, bandwidth=25, latency=30, precision="float32", fusion=128, accumulation=1):
-    """{workers: labs.costs.model.Breakdown} for WORKERS.
-
-    batch: images per worker and pass; bandwidth: between nodes, Gbit/s; latency: between nodes, microseconds a message;
-    fusion: MiB of a fused message, 0 for none; accumulation: passes before each all-reduce. Rates that were measured
-    with ResNet50 and ResNet152 stand for those of the V2 networks. Raises CostError, MachineError.
-    """
-    model = _model(network, batch, precision)
-    speed, wait = _speed(bandwidth), latency * 1e-6  # bytes/s, s
-    values = model.values(bandwidth_between=speed, latency_between=wait, fusion_threshold=fusion * 2.0**20)
-    return {workers: model.breakdown(workers, batch, accumulation, values) for workers in WORKERS}
-
-
-def _speed(bandwidth):
-    return REACHED * bandwidth * 1e9 / 8
-
-
-def _model(network, batch, precision="float32"):
-    """The network on the machine, as it is in its file."""
-    if network not in NAMES:
-        raise CostError(f"{network!r} is not in this picture: it knows {' and '.join(NAMES)}.")
-    found = networks()
-    # Their V2 networks stand for the networks that were measured: the operations are nearly the same.
-    facts, here = found[network], machine()
-
-    def near(name, size):
-        return found.get(f"{name.removesuffix('V2')}V2", facts)
-
-    computation, _ = anchored(network, facts, here, precision, batch, 224, near)
-    return Model(computation, facts.tensor_bytes, here.parameters, here.devices, here.algorithm)
-
-
-def order(workers, batches, bandwidth=25):
-    """{name of a network: efficiency; "ratio": the second one's / the first one's}, each (value, (low, high) of 95 %).
-
-    batches: images per worker, of each of NAMES. What the machine's file leaves open moves both networks together, and
-    in part cancels in the ratio; each network's own computation, and what the model leaves out, do not.
-    """
-    models, here, scale = list(map(_model, NAMES, batches)), dict(machine().parameters), _speed(bandwidth)
-    known = here["bandwidth_between"]
-    ends = tuple(end * scale / known.value for end in known.interval)
-    here["bandwidth_between"] = replace(known, value=scale, interval=ends)
-    own = [model.computation.parameters | {"unmodelled": CHOSEN.unmodelled(workers)} for model in models]
-    parameters = here | {(place, name): p for place, of in enumerate(own) for name, p in of.items()}
-
-    def ask(values):
-        found = {}
-        for place, (name, model, batch) in enumerate(zip(NAMES, models, batches, strict=True)):
-            mine = {key: values[key] for key in here} | {key: values[place, key] for key in own[place]}
-            found[name] = model.step(1, batch, values=mine) / model.step(workers, batch, values=mine)
-        return found | {"ratio": found[NAMES[1]] / found[NAMES[0]]}
-
-    found = {}
-    for key, (value, low, high) in shifts(parameters, values_of(parameters), ask).items():
-        found[key] = value, (value * exp(-low), value + high if key == "ratio" else min(1.0, value + high))
-    return found
-
-
-def told(interval):
-    """Which network is predicted to have the higher efficiency, by the interval of the ratio; or "can't tell"."""
-    low, high = interval
-    return NAMES[1] if low > 1 else NAMES[0] if high < 1 else "can't tell"
-
-
-def efficiencies(network, **settings):
-    """{workers: efficiency} for WORKERS; settings as of `steps`."""
-    found = steps(network, **settings)
-    alone = found[1].step
-    return {workers: float(alone / step.step) for workers, step in found.items()}
-
-
-def first_below(network, limit=0.8, **settings):
-    """Smallest number of workers in WORKERS whose efficiency is below `limit`, or None."""
-    return next((workers for workers, value in efficiencies(network, **settings).items() if value < limit), None)
-
-
-@lru_cache(64)
-def fits(network, precision="float32"):
-    """About how many images per worker fit into the machine's memory, with SGD and momentum."""
-    return int(largest_batch(networks()[network], machine().device.memory.value, precision, slots=1, workers=2).value)
 
 
 def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision="float32", fusion=128, accumulation=1):
@@ -155,11 +46,11 @@ def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision
     found = steps(network, **settings)
     low = [0.0] * len(WORKERS)
     for place, (key, (part, colour)) in enumerate(PARTS.items()):
-        high = [a + float(getattr(step, key) / step.step) for a, step in zip(low, found.values(), strict=True)]
+        high = [a + float(getattr(step, key) / step.total) for a, step in zip(low, found.values(), strict=True)]
         parts.fill_between(WORKERS, low, high, color=colour, lw=0)
         _say(parts, place, "■", part, colour)
         low = high
-    alone = 1e3 * float(found[1].step)
+    alone = 1e3 * float(found[1].total)
     _over_workers(parts, ylabel="share of a step", title=f"{network}: {alone:.3g} ms of computation", ylim=(0, 1.05))
     last = found[WORKERS[-1]]
     sentences.append(
@@ -171,7 +62,7 @@ def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision
         f"Batch {batch} per V100, {bandwidth} Gbit/s and {latency} us between nodes, {precision}, fusion "
         f"{f'{fusion} MiB' if fusion else 'off'}, {accumulation} pass{'es' * (accumulation != 1)} per update. "
     )
-    return done(figure, "Predicted efficiency over workers. " + about + " ".join(sentences), "predicted")
+    return done(figure, "Computed efficiency over workers. " + about + " ".join(sentences), "computed")
 
 
 def _say(axis, line, mark, text, colour):
@@ -274,7 +165,8 @@ def whole(compared, *kinds):
 
 def held_out(rows, kind="measured"):
     """Predicted steps beside measured ones. rows: dicts {name, predicted: (seconds, interval or None), measured: the
-    same}. Intervals: 95 % for the predicted steps; those of the measured steps are valid only for these minutes."""
+    same}. Intervals of predicted steps hold the noise of the fitted ones; those of measured steps are valid for
+    these minutes only."""
     figure, (axis,) = new_figure(1, width=8.0, height=1.0 + 0.55 * len(rows))
     sentences = []
     for place, row in enumerate(rows):
@@ -300,11 +192,11 @@ def held_out(rows, kind="measured"):
         figure,
         "predicted",
         kind,
-        note="intervals: 95 % for predictions, valid only for these minutes for measurements; right: residual",
+        note="intervals: noise of the fitted steps; for measurements, valid only for these minutes; right: residual",
     )
     figure.alt = (
-        "Predicted steps with 95 % intervals, and measured steps with intervals that are valid only for these minutes. "
-        + " ".join(sentences)
+        "Predicted steps with the noise of the fitted ones, and measured steps with intervals that are valid only for "
+        "these minutes. " + " ".join(sentences)
     )
     return figure
 
@@ -355,9 +247,9 @@ def messages(bucket, bandwidth, latency=50):
     pass.
 
     Simulated: the gradients become ready at equal distances in the backward pass, the last layer's first. A message is
-    a bucket (labs.costs.communication.buckets) of up to `bucket` MiB, or one tensor if that is 0; it is ready with its
+    a bucket (lessons.step_model.buckets) of up to `bucket` MiB, or one tensor if that is 0; it is ready with its
     last gradient and begins when the link is free. Links: bandwidth in Gbit/s, latency in microseconds of each of the
-    ring's steps. Raises SimulationError.
+    ring's steps. Raises UseError.
     """
     sizes = networks()[NAMES[0]].tensor_bytes
     filled = np.cumsum(sizes[::-1])

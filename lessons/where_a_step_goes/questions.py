@@ -77,7 +77,7 @@ def threshold(function):
 
 @judges("step.6")
 def below(small, large, at_equal, at_largest):
-    from lessons.where_a_step_goes import pictures as what_if
+    from lessons.where_a_step_goes import what_if
 
     def at(small_batch, large_batch, bandwidth):
         return tuple(
@@ -117,13 +117,13 @@ def _order(at_equal, at_largest, what_if):
         yield given not in answers, f"{given!r} is not one of the three answers. Spell your answer as in the text."
     for given, batches, where in ((at_equal, (64, 64), "same batch"), (at_largest, (128, 64), "largest batches")):
         value, (low, high) = what_if.order(64, batches, 10)["ratio"]
-        right, seen = what_if.told((low, high)), f"The ratio at the {where} is {value:.3f} [{low:.3f}, {high:.3f}]"
+        right, seen = what_if.ahead((low, high)), f"The ratio at the {where} is {value:.3f} [{low:.3f}, {high:.3f}]"
         if given == right:
             continue
         if right == "can't tell":
-            yield True, f"{seen}. Does this interval contain a ratio of 1?"
+            yield True, f"{seen}. Does this range contain a ratio of 1?"
         yield (
             given == "can't tell",
-            f"{seen}. The efficiencies' intervals overlap, but what shifts both cancels in the ratio. Is 1 in it?",
+            f"{seen}. The efficiencies' ranges overlap, but what shifts both cancels in the ratio. Is 1 in it?",
         )
         yield True, f"{seen}. Which network's efficiency is the numerator of this ratio?"

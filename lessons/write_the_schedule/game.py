@@ -9,8 +9,8 @@ from pathlib import Path
 from labs import files, jobs
 from labs.checks import student_code
 from labs.show import tables
-from labs.simulate.schedule import STARTS, play
 from lessons.write_the_schedule import pictures
+from lessons.write_the_schedule.engine import STARTS, play
 from lessons.write_the_schedule.programs import ProgramError
 from lessons.write_the_schedule.puzzles import MEASURES, PUZZLES, bars, broken_rule, changed, measured, sizes
 
@@ -96,7 +96,7 @@ def show(id, program, last=False, **changes):
     """Play a program on the example of a puzzle: a table of what it takes, and a picture whose slider moves the time.
 
     last: on the case in which the newest check has found something, instead of the example; changes: of the case, as
-    ranks=8, layers=4, batches=16, latency=0 or bandwidth=4 (schedule.Case): a game of one's own, without bars (see
+    ranks=8, layers=4, batches=16, latency=0 or bandwidth=4 (engine.Case): a game of one's own, without bars (see
     `changed`). Nothing is judged here; one's best schedule of the example is kept.
     """
     from labs.show import widgets

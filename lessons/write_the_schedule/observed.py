@@ -6,7 +6,7 @@ Each function takes the PlayedSchedule, the operations of each rank, and the bar
 import re
 from itertools import pairwise
 
-from labs.simulate.schedule import COLLECTIVES
+from lessons.write_the_schedule.engine import COLLECTIVES
 
 _PASSES = ("forward", "backward", "backward_inputs", "backward_weights")
 _AN_ERROR = re.compile(r"receive\(error\(\d+, (\d+)\)")  # of which micro-batch

@@ -12,8 +12,8 @@ from itertools import groupby
 import numpy as np
 
 from labs.show.figure import COLOURS, MARKERS
-from labs.simulate.schedule import COLLECTIVES, Event
 from lessons.canvas import boxes, canvas, done
+from lessons.write_the_schedule.engine import COLLECTIVES, Event
 from lessons.write_the_schedule.puzzles import sizes
 
 KINDS = {  # word: (colour, pattern, name in the legend)

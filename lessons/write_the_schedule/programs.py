@@ -1,5 +1,5 @@
 """The words in which a student writes what each rank does in a training step: a program is recorded here, and played by
-labs.simulate.schedule.
+lessons.write_the_schedule.engine.
 
     @program
     def alone(rank, K, L, M):
@@ -41,13 +41,13 @@ import linecache
 import sys
 from collections.abc import Iterator
 
-from labs.simulate.given import SimulationError
-from labs.simulate.schedule import OPERATIONS
+from labs.errors import UseError
+from lessons.write_the_schedule.engine import OPERATIONS
 
 _recorded = []  # the operations of each program that runs now: one may call another
 
 
-class ProgramError(SimulationError):
+class ProgramError(UseError):
     """A program that cannot be recorded; the text says what to do."""
 
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from labs import files, jobs
 from labs.errors import LabsError
-from labs.simulate.schedule import Case, play, written
 from lessons.write_the_schedule import game
+from lessons.write_the_schedule.engine import Case, play, written
 from lessons.write_the_schedule.programs import backward, forward, load, program, update
 from lessons.write_the_schedule.puzzles import PUZZLES, changed, sizes
 

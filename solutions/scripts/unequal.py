@@ -1,6 +1,6 @@
 """Horovod alone, without the kit's checks: what happens if one rank takes more steps than the other?
 
-    python unequal.py --rank0 3 2 --rank1 2 3 [--average_loss] [--repair equal|join]
+    python unequal.py --rank0 3 2 --rank1 2 3 [--average_loss]
 
 in each of 2 ranks: in epoch 1 rank 0 takes 3 steps and rank 1 takes 2, in epoch 2 the other way round. A rank that waits
 in an all-reduce for 20 s says so, and ends the job.
@@ -21,7 +21,6 @@ parser = argparse.ArgumentParser()
 for rank in (0, 1):
     parser.add_argument(f"--rank{rank}", type=int, nargs="+", required=True, help=f"steps of rank {rank} in each epoch")
 parser.add_argument("--average_loss", action="store_true", help="average the loss over the ranks after each epoch")
-parser.add_argument("--repair", choices=("equal", "join"))
 args = parser.parse_args()
 
 hvd.init()
@@ -68,15 +67,12 @@ def average(loss, name):
 
 
 for epoch, steps in enumerate(zip(args.rank0, args.rank1), 1):
-    own = min(steps) if args.repair == "equal" else steps[hvd.rank()]
-    for step in range(1, own + 1):
+    for step in range(1, steps[hvd.rank()] + 1):
         with patience(f"epoch {epoch} step {step}"):
             loss, where = train_step(tf.constant(epoch), tf.constant(step))
             places = where.numpy()
         if not places[: hvd.rank()].any():  # one line, by the first rank that takes this step
             print("averaged", *(f"rank {r}: epoch {e} step {s}," for r, (e, s) in enumerate(places)), flush=True)
-    if args.repair == "join":
-        hvd.join()  # until all are here, this rank adds zeros to what the others average
     if args.average_loss:
         with patience(f"the loss of epoch {epoch}"):
             mean = average(loss, f"loss_{epoch}").numpy()

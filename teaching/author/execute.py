@@ -64,9 +64,9 @@ def _message(notebook, index: int, error: Exception, name: str, timeout: int) ->
 def clean(notebook, root: Path | str) -> None:
     """Make outputs independent of the way they arrived, in place.
 
-    Consecutive pieces of one stream become one, carriage returns and backspaces are applied as a terminal
-    does, widgets (which need a kernel) become what they show without one or, where that is nothing, a line of text,
-    timing metadata goes, and paths below `root` or the home folder lose that beginning.
+    Consecutive pieces of one stream become one, carriage returns are applied as a terminal does, widgets (which need a
+    kernel) become what they show without one or, where that is nothing, a line of text, timing metadata goes, and paths
+    below `root` or the home folder lose that beginning.
     """
     here, home = re.escape(str(Path(root).resolve())), re.escape(str(Path.home()))
 
@@ -89,7 +89,7 @@ def clean(notebook, root: Path | str) -> None:
             merged.append(output)
         for output in merged:
             if "text" in output:
-                output.text = neutral(fold(output.text))
+                output.text = neutral(_settled(output.text))
             for kind, value in output.get("data", {}).items():
                 if kind.startswith("text/") and isinstance(value, str):
                     output.data[kind] = neutral(value)
@@ -97,16 +97,8 @@ def clean(notebook, root: Path | str) -> None:
             cell.outputs = [output for output in merged if output.get("text") != ""]
 
 
-def fold(text: str) -> str:
-    """Text as a terminal shows it after carriage returns, erase-line codes and backspaces."""
-    lines = []
-    for line in text.split("\n"):
-        shown = ""
-        for part in line.split("\r"):
-            erased = "\x1b[K" in part or "\x1b[2K" in part
-            part = _ESCAPE.sub(lambda code: code[0] if code[0].endswith("m") else "", part)
-            while "\b" in part:
-                part = re.sub(r"[^\b]?\x08", "", part, count=1)
-            shown = part if erased else part + shown[len(part) :]
-        lines.append(shown)
-    return "\n".join(lines)
+def _settled(text: str) -> str:
+    """Text as a terminal shows it in the end: of a line that was written again after a carriage return the last form;
+    escape codes go, but for colours."""
+    text = re.sub(r"[^\n]*\r+(?=[^\r\n])", "", text).replace("\r", "")
+    return _ESCAPE.sub(lambda code: code[0] if code[0].endswith("m") else "", text)

@@ -129,7 +129,7 @@ def _render(statements: list[ast.stmt], indent: str, lines: list[str]) -> list[s
     shown = {}  # by name: a name stands once
     for node in statements:
         if isinstance(node, DEFINITION):
-            shown[node.name] = _definition(node, lines, indent)
+            shown[node.name] = _definition(node, lines)
             continue
         for target, annotation in _assigned(node):
             shown.setdefault(target, [f"{indent}{target}{annotation} = {YOUR_CODE}"])
@@ -141,19 +141,15 @@ def first_line(node: ast.stmt) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
 
 
-def _definition(node, lines: list[str], indent: str) -> list[str]:
+def _definition(node, lines: list[str]) -> list[str]:
     """Signature and docstring of a function or class as written, and a blank for the rest."""
     first, body = node.body[0], node.body
     inner = lines[first.lineno - 1][: first.col_offset]
-    if inner.strip():  # the body stands behind the signature's colon
-        text = ast.unparse(node).split("\n")
-        header, inner = [indent + line for line in text[: len(node.decorator_list) + 1]], indent + "    "
-    else:
-        header = lines[first_line(node) - 1 : first_line(first) - 1]
-        while not header[-1].strip() or header[-1].lstrip().startswith("#"):
-            header.pop()
-        if ast.get_docstring(node, clean=False) is not None:
-            header, body = header + lines[first.lineno - 1 : first.end_lineno], body[1:]
+    header = lines[first_line(node) - 1 : first_line(first) - 1]
+    while not header[-1].strip() or header[-1].lstrip().startswith("#"):
+        header.pop()
+    if ast.get_docstring(node, clean=False) is not None:
+        header, body = header + lines[first.lineno - 1 : first.end_lineno], body[1:]
     return header + (_render(body, inner, lines) if isinstance(node, ast.ClassDef) else [inner + YOUR_CODE])
 
 

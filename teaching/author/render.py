@@ -1,4 +1,4 @@
-"""Batch scripts from their sources and the files of the sites: `teach render`.
+"""Batch scripts from their sources and the files of the sites (`teach build` writes them).
 
     solutions/slurm/X.sh -> solutions/slurm/<site>/X.sh (complete) and slurm/<site>/X.sh (with blanks)
 
@@ -144,7 +144,7 @@ def fill(text, values, name="script"):
 
 
 def scripts(root):
-    """{path below `root`: text} of all batch scripts, complete and with blanks. Raises BuildError, SiteError."""
+    """{path below `root`: text} of all batch scripts, complete and with blanks. Raises BuildError, UseError."""
     made = {}
     for site in (sites.load(id, root) for id in sites.names(root)):
         for name, path in sources(root).items():
@@ -163,7 +163,7 @@ def scripts(root):
 def write(root, made, report=print):
     """Write those files of `made`, {path below `root`: text}, that are missing or out of date; returns a line for each,
     which `report` gets, too."""
-    done = [f"wrote {name}" for name, text in made.items() if _text(root, name) != text]
+    done = [f"wrote {name}" for name, text in made.items() if text_of(root, name) != text]
     for line in done:
         name = line.removeprefix("wrote ")
         files.write(Path(root, name), made[name])
@@ -171,22 +171,6 @@ def write(root, made, report=print):
     return done
 
 
-def _text(root, name):
+def text_of(root, name):
     """Text of a file below `root`, or None if there is none."""
     return Path(root, name).read_text(encoding="utf-8") if Path(root, name).exists() else None
-
-
-def differing(root, made, problem, fix):
-    """A line for each file of `made`, {path below `root`: text}, that is missing or, as `problem` says, different."""
-    found = {name: _text(root, name) for name in made}
-    wrong = (name for name in made if found[name] != made[name])
-    return [f"{name}: {'is missing' if found[name] is None else problem}; {fix}" for name in wrong]
-
-
-def check(root):
-    """Problems of the rendered scripts, one line each; [] if they all agree with their sources."""
-    root, made = Path(root), scripts(root)
-    problem, fix = "differs from what its source and the site say", "run `uv run teach render`"
-    there = [*sorted(root.glob("slurm/*/*.sh")), *sorted(root.glob("solutions/slurm/*/*.sh"))]
-    alone = [name for path in there if (name := path.relative_to(root).as_posix()) not in made]
-    return differing(root, made, problem, fix) + [f"{name}: has no source or no site; remove it" for name in alone]

@@ -19,7 +19,7 @@ GIVEN = ["README.md", "CITATION.cff", "Makefile", "environment.yml", "pyproject.
 GIVEN += [".jupyter/", "labs/", "lessons/", "setup/", "slurm/sites/"]
 GIVEN += ["docs/students/", "docs/measured.md", "docs/not_run.md", "docs/jupyterlab.png"]
 # Of README.md.
-ABOUT_TEACHING = re.compile(r"\| for instructors \| \|\n(\|.*\n)+\n|`make test` runs every test[^.]*\. ")
+ABOUT_TEACHING = re.compile(r"\| for instructors \| \|\n(\|.*\n)+\n|`make test` runs the tests[^.]*\. ")
 _PACKAGE = re.compile(r'^teach = .*\n|, "teaching"(?=\]\n)', re.MULTILINE)  # of pyproject.toml
 
 
@@ -60,7 +60,7 @@ def student_tree(root, destination, version=labs.__version__, date=None, holds=T
 
 
 def generated(root) -> dict[str, str]:
-    """{path below `root`: text} of the notebooks and scripts that students get. Raises BuildError, SiteError."""
+    """{path below `root`: text} of the notebooks and scripts that students get. Raises BuildError, UseError."""
     made = {f"notebooks/{name}.ipynb": as_text(student) for name, (_, student) in pairs(root).items()}
     made |= student_scripts(root)
     made |= {name: text for name, text in render.scripts(root).items() if name.startswith("slurm/")}

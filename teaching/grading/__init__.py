@@ -10,11 +10,8 @@ table       a CSV file of which single cells are filled
 handed      a collected submission, opened
 finding     something in the evidence for a person to look at
 evidence    what each run says of itself
-copies      runs and files that are somebody else's
-guessing    notebooks that try out what is right
+copies      runs that are somebody else's
 likeness    scripts and answers that are like somebody else's
-rerun       a sample, trained again in the sandbox
-numbers     the report's numbers, computed again from the records
 judge       the checks again: notebooks in the sandbox, the judge outside
 inside      what runs in the sandbox: a notebook in replay
 wire, drawn values and figures as JSON between the two
@@ -27,10 +24,10 @@ rubric      what counts how much
 term        what stays when the kit or a submission changes
 pins        a comment on a mistake, for all who made it
 marks       what a person has decided
-disputes    what students dispute
 graded      a grading as the steps below see it, each file read once
 shown       what of a submission stands beside a question: code, scripts, logs, machines
-desk        a notebook: one question across all submissions, marked by keyboard
+deck        one question across all submissions, and what a key does to an answer
+desk        the deck as a notebook
 points      points, of what was found, rubric and marks
 sheet       grades.csv: the points of all, for people and spreadsheets
 feedback    PDF for students: what to do next, each mistake

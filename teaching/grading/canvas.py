@@ -13,28 +13,19 @@ from teaching.grading.table import Sheet, number
 
 # Canvas takes _123_ out of a student's name, so the first two numbers are its own: of the student, and of the file.
 _FILE = r"_(?:(?P<file>\d+)_(?P<rest>[^/]+)|(?P<text>(?:text|link)\.html))"
-_EXPORTED = re.compile(r"(?P<who>[^/]+?)(?P<late>_LATE)?_(?P<id>\d+)" + _FILE)
-_ANONYMOUS = re.compile(r"(?P<late>LATE_)?(?P<who>anon_[^\W_]+)" + _FILE)
+_EXPORTED = re.compile(r"(?P<who>[^/]+?)(?:_LATE)?_(?P<id>\d+)" + _FILE)
 _ASSIGNMENT = re.compile(r"(?P<name>.*\S)\s*\((?P<id>\d+)\)", re.S)
 
 
 def exported(path) -> dict[str, Any] | None:
     """What the path of a file in an export says of it, as fields of incoming.Handed; None if it is
     another platform's."""
-    found = _ANONYMOUS.fullmatch(path) or _EXPORTED.fullmatch(path)
+    found = _EXPORTED.fullmatch(path)
     if not found:
         return None
-    parts = found.groupdict()
-    says = {"platform": "canvas", "who": parts["who"], "id": parts.get("id") or parts["who"]}
-    says |= {"rest": parts["rest"] or parts["text"], "beside": parts["text"] is not None}
-    # Canvas says so of each that is late; files get their numbers one after the other.
-    return says | {"late": "late" if parts["late"] else "", "order": int(parts["file"] or 0)}
-
-
-def is_gradebook(table):
-    """Whether a table begins as a gradebook does."""
-    head = [cell.strip() for cell in table.rows[0]] if table.rows else []
-    return (head[:2] == ["Student", "ID"] or head[:3] == ["LastName", "FirstName", "ID"]) and "Section" in head
+    says = {"platform": "canvas", "who": found["who"], "id": found["id"], "rest": found["rest"] or found["text"]}
+    # Files get their numbers one after the other.
+    return says | {"beside": found["text"] is not None, "order": int(found["file"] or 0)}
 
 
 def sheet(table, column=None):
@@ -42,13 +33,10 @@ def sheet(table, column=None):
 
     column: name or number of the assignment. Raises UseError where no column, or more than one, fits.
     """
-    if not is_gradebook(table):
-        return None
     head = [cell.strip() for cell in table.rows[0]]
-    if table.encoding != "utf-8" or table.separator == "\t":
-        reads = "as a spreadsheet saves it; Canvas reads UTF-8 with commas or semicolons"
-        raise UseError(f"The gradebook is {table.form}, {reads}. Export it again.")
-    points = next((row for row in table.rows[1:] if row[0].strip() == "Points Possible"), None)
+    if not (head[:2] == ["Student", "ID"] or head[:3] == ["LastName", "FirstName", "ID"]) or "Section" not in head:
+        return None
+    points = next((row for row in table.rows[1:] if row and row[0].strip() == "Points Possible"), None)
     if points is None:
         raise UseError('The gradebook has no row "Points Possible": export it again from Canvas.')
     of_id, first = head.index("ID"), head.index("Section") + 1
@@ -63,5 +51,5 @@ def sheet(table, column=None):
         raise UseError(f"The gradebook has these assignments; {asked}: {every}.")
     ids = [row[of_id].strip() if len(row) > of_id else "" for row in table.rows]
     rows = grouped((id.lstrip("0"), at) for at, id in enumerate(ids) if re.fullmatch(r"[0-9]+", id))
-    names = {at: [" ".join(table.rows[at][:of_id])] for of_one in rows.values() for at in of_one}
+    names = {at: " ".join(table.rows[at][:of_id]) for of_one in rows.values() for at in of_one}
     return Sheet("canvas", table, rows, names, chosen[0], number(points[chosen[0]]))

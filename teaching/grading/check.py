@@ -1,4 +1,4 @@
-"""Every submission looked at: evidence, numbers, checks again; kept by content, so that nothing is done twice.
+"""Every submission looked at: evidence, and checks again; kept by content, so that nothing is done twice.
 
     grades/checked/007.json                           the evidence of submission 007, and of which bytes, by which kit
     grades/replayed/007-05_resnet50_scaling.json      one of its notebooks in replay: how each check was judged
@@ -18,71 +18,71 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from labs import files, sandbox
+from labs import devices, files, sandbox
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.printed import about, grouped
-from teaching.grading import (
-    collect,
-    copies,
-    evidence,
-    handed,
-    judge,
-    likeness,
-    numbers,
-    points,
-    rerun,
-    rubric,
-    store,
-    term,
-)
+from teaching.grading import collect, copies, evidence, handed, judge, likeness, points, rubric, shown, store, term
 from teaching.grading.finding import SEVERITIES, Finding, by_id, looked
 
 PR_SET_PDEATHSIG = 1  # of Linux' prctl(2)
-AT_ONCE = 2  # notebooks, of one submission or of several
 MOST_ANSWER = 100_000  # characters of a written answer
 _COURSE = Path(__file__).parents[2]
 
 
-def check(out, root=".", notebooks=None, execute=True, at_once=AT_ONCE, report=print):
+@dataclass(frozen=True)
+class Piece:
+    """What is looked at by itself: one notebook of a submission in replay, or (notebook None) its evidence.
+
+    path: of the collected submission; submission: SHA-256 of its bytes; key: of these, the kit and the notebook.
+    """
+
+    number: str
+    path: Path
+    notebook: str | None
+    submission: str
+    key: str
+
+
+def check(out, root=".", notebooks=None, execute=True, report=print):
     """Look at every collected submission that is new, or has changed since it was looked at; returns how many.
 
     out: the folder of the grading
     root: the course's folder, with solutions
     notebooks: names of those that count (default: those of the last time, or all but optional ones)
     execute: whether students' notebooks are run, in the sandbox
-    at_once: how many notebooks are run at the same time
     report: called with a line for each submission
 
     Raises UseError where nothing is collected. Where it is interrupted, the processes that it has started are ended.
     """
-    found = collect.submissions(out)
-    if not found:
+    submissions = collect.submissions(out)
+    if not submissions:
         raise UseError(f"{out} holds no submissions: run `teach collect` first.")
     handed.remove_what_was_left()
-    names = counting(out, notebooks)
+    root, names = Path(root).resolve(), counting(out, notebooks)
     report(f"Notebooks that count: {', '.join(names)}.")
     if new := rubric.add(out, names):
         report(f"Added to rubric.toml: {', '.join(new)}.")
-    longest = sorted(names, key=lambda name: Path(root, "solutions", f"{name}.py").stat().st_size, reverse=True)
+    run = sorted(names, key=lambda name: -Path(root, "solutions", f"{name}.py").stat().st_size)
     # The longest first: started last, it would end alone.
-    pieces = (*(longest if execute and not sandbox.sandbox_missing() else ()), None)
-    waiting = {}
-    for number, path in found.items():
-        bytes_of = hashlib.sha256(path.read_bytes()).hexdigest()
-        for piece in pieces:
-            key = hashlib.sha256(f"{bytes_of} {_kit(root)} {piece}".encode()).hexdigest()
-            if _kept(out, number, piece).get("key") != key:
-                waiting.setdefault(number, {})[piece] = {"key": key, "submission": bytes_of}
-    if waiting:
-        _look_at(waiting, out, found, str(Path(root).resolve()), at_once, report)
-    return len(waiting)
+    wanted = (*(run if execute and not sandbox.sandbox_missing() else ()), None)
+    pieces = [each for number, path in submissions.items() for each in _pieces(number, path, wanted, root)]
+    if new := [each for each in pieces if _kept(out, each.number, each.notebook).get("key") != each.key]:
+        _look_at(new, out, root, report)
+    return len({each.number for each in new})
+
+
+def _pieces(number, path, notebooks, root):
+    submission = hashlib.sha256(path.read_bytes()).hexdigest()
+    for notebook in notebooks:
+        key = hashlib.sha256(f"{submission} {_kit(root)} {notebook}".encode()).hexdigest()
+        yield Piece(number, path, notebook, submission, key)
 
 
 def counting(out, notebooks=None):
@@ -105,32 +105,25 @@ def counting(out, notebooks=None):
     return tuple(each.notebook for each in lessons if each.notebook in every and not each.optional)
 
 
-def _look_at(waiting, out, found, root, at_once, report):
-    """Look at {number: {piece: what to keep with it}}, several pieces at once, and keep what is found."""
-    began, beside = time.monotonic(), multiprocessing.active_children()
-    left, moved = sum(map(len, waiting.values())), {number: [] for number in waiting}
-    pieces = left
-    pool = ProcessPoolExecutor(at_once, multiprocessing.get_context("fork"), _mortal)
+def _look_at(pieces, out, root, report):
+    """Look at some Pieces, as many at once as there are cores, and keep what is found."""
+    began, children = time.monotonic(), multiprocessing.active_children()
+    left, moved = Counter(piece.number for piece in pieces), {piece.number: [] for piece in pieces}
+    pool = ProcessPoolExecutor(devices.cores(), multiprocessing.get_context("fork"), _mortal)
     try:
-        done, each = 0, [(number, piece, kept) for number, all in waiting.items() for piece, kept in all.items()]
-        for job in as_completed([pool.submit(_look, n, found[n], root, piece, kept) for n, piece, kept in each]):
-            number, piece, made = job.result()
-            before = _kept(out, number, piece)
-            same = before.get("submission") == made["submission"]
-            if piece and same:
-                made["checks"] = term.carried(before["checks"], made["checks"])
-                moved[number].append(term.moved(before["checks"], made["checks"]))
-            if made["key"] or not same:  # else what was found stays
-                files.write(_path(out, number, piece), json.dumps(made, indent=1).encode(errors="replace"))
-            del waiting[number][piece]
-            left -= 1
-            if not waiting[number]:
-                done += 1
-                rest = (time.monotonic() - began) / (pieces - left) * left
-                said = "; ".join(filter(None, [_line(out, number), *moved[number]]))
-                report(f"{said} ({done} of {len(waiting)}{f', time left {about(rest)}' if left else ''})")
+        jobs = [pool.submit(_look, piece, root) for piece in pieces]
+        for done, job in enumerate(as_completed(jobs), 1):
+            piece, found = job.result()
+            moved[piece.number].append(_keep(out, piece, found))
+            left[piece.number] -= 1
+            if not left[piece.number]:
+                finished = sum(not count for count in left.values())
+                seconds = (time.monotonic() - began) / done * (len(pieces) - done)
+                said = "; ".join(filter(None, [_line(out, piece.number), *moved[piece.number]]))
+                time_left = f", time left {about(seconds)}" if done < len(pieces) else ""
+                report(f"{said} ({finished} of {len(left)}{time_left})")
     except BaseException as problem:
-        for worker in set(multiprocessing.active_children()).difference(beside):  # with it ends its sandbox
+        for worker in set(multiprocessing.active_children()).difference(children):  # with it ends its sandbox
             worker.kill()
             worker.join(2)
         if isinstance(problem, BrokenProcessPool):
@@ -140,6 +133,18 @@ def _look_at(waiting, out, found, root, at_once, report):
     finally:
         pool.shutdown(cancel_futures=True)
         handed.remove_what_was_left()
+
+
+def _keep(out, piece, found):
+    """Keep what was found in a Piece; returns a line on the checks that are judged otherwise than before."""
+    before, moved = _kept(out, piece.number, piece.notebook), ""
+    same_work = before.get("submission") == piece.submission
+    if piece.notebook and same_work:
+        found["checks"] = term.carried(before["checks"], found["checks"])
+        moved = term.moved(before["checks"], found["checks"])
+    if found["key"] or not same_work:  # else what was found before stays
+        files.write(_path(out, piece.number, piece.notebook), json.dumps(found, indent=1).encode(errors="replace"))
+    return moved
 
 
 def _mortal():
@@ -153,8 +158,8 @@ def results(out, paths=None, rules=None):
     """{number: what was found} of all that are collected, with the findings across students. paths, rules: the
     collected submissions, {number: path}, and the Rubric, where they have been read.
 
-    Each is a dict {findings: [Finding], checks: {notebook: {id: {state, how, text, code}}}, answers: {id: text}, told,
-    ...}. A check that counts and was not judged yet is open for a person, and is no wrong one.
+    Each is a dict {findings: [Finding], checks: {notebook: {id: {state, how, text}}}, answers: {id: text}, code: {id:
+    text}, told, ...}. A check that counts and was not judged yet is open for a person, and is no wrong one.
     Raises UseError for a damaged file; `check` looks again at whose it is.
     """
     numbers, counted = paths or collect.submissions(out), (rules or rubric.load(out)).checks
@@ -164,46 +169,35 @@ def results(out, paths=None, rules=None):
         for number, each in kept.items()
         for name, kind, started, steps in each["steps"]
     ]
-    across = copies.findings(series)
-    equal = copies.equal_files({number: each["prints"] for number, each in kept.items()})
-    alike = likeness.findings(likeness.pairs({number: each["alike"] for number, each in kept.items()}))
-    again = rerun.findings(out)
+    across = [
+        copies.findings(series),
+        likeness.findings(likeness.pairs({number: each["alike"] for number, each in kept.items()})),
+    ]
     for number, each in kept.items():
         each |= _judged(out, number, each, counted)
-        own = [Finding(**found) for found in each["findings"]] + list(_claims(each.get("claimed", ()), each["checks"]))
-        found = [one for of in (across, equal, alike, again) for one in of.get(number, [])] + own
+        found = [finding for of_all in across for finding in of_all.get(number, [])]
+        found += [*(Finding(**of) for of in each["findings"]), *_claims(each["claimed"], each["checks"])]
         each["findings"] = sorted(found, key=lambda one: SEVERITIES.index(one.severity), reverse=True)
     return kept
 
 
 def _judged(out, number, evidence, counted):
-    """{checks, told, seconds} of the notebooks of a submission that were run, and of what the rubric asks for besides.
+    """{checks, told, seconds} of the notebooks of a submission that were run, and of the other checks that count.
 
-    evidence: what is kept of it, by an older kit with its checks; counted: the ids of the checks that count.
+    evidence: what is kept of it; counted: the ids of the checks that count.
     """
-    made = {"checks": dict(evidence["checks"]), "told": list(evidence["told"]), "seconds": {}}
+    made = {"checks": {}, "told": [], "seconds": {}}
     for lesson in tasks.lessons().values():
-        left = counted.keys() - by_id(made["checks"]).keys()  # what an older kit has judged
-        name, ids = lesson.notebook, [item.id for item in lesson.task if item.id in left]
-        piece = store.read(_path(out, number, name))
-        if piece and piece["submission"] == evidence.get("submission"):
-            made["checks"][name], made["seconds"][name] = piece["checks"], piece["seconds"]
-            made["told"] += [f"{name}, {line}" for line in piece["told"]]
-        elif ids and "notebooks" in evidence:
+        name, ids = lesson.notebook, [item.id for item in lesson.task if item.id in counted]
+        replayed = store.read(_path(out, number, name))
+        if replayed and replayed["submission"] == evidence["submission"]:
+            made["checks"][name], made["seconds"][name] = replayed["checks"], replayed["seconds"]
+            made["told"] += [f"{name}, {line}" for line in replayed["told"]]
+        elif ids:
             there = name in evidence["notebooks"]
             how, text = ("person", points.NOT_JUDGED) if there else ("outside", judge.NOT_HANDED_IN)
-            made["checks"][name] = {id: {"state": "open", "code": "", "how": how, "text": text} for id in ids}
+            made["checks"][name] = {id: {"state": "open", "how": how, "text": text} for id in ids}
     return made
-
-
-def left_open(found):
-    """Lines on the checks that a person has to decide, and whose they are. found: of `results`."""
-    judged = [(number, id, of) for number, each in found.items() for id, of in by_id(each["checks"]).items()]
-    left = [(number, id, of["text"]) for number, id, of in judged if of["how"] == "person"]
-    whose = grouped(((id, text), number) for number, id, text in left if text != points.NOT_JUDGED)
-    for (id, text), who in sorted(whose.items()):
-        yield f"{id} is open for you in {len(who)} ({', '.join(who)}): {text}"
-    yield from points.not_run(Counter(number for number, _, text in left if text == points.NOT_JUDGED))
 
 
 def _path(out, number, notebook=None):
@@ -226,40 +220,37 @@ def _kit(root):
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(paths))).hexdigest()
 
 
-def _look(number, path, root, notebook, kept):
-    """(number, notebook, what is found in this piece of a submission, to be kept): its evidence where notebook is
-    None. kept: what is kept with it."""
-    with handed.opened(number, path) as submission:
-        if notebook is None:
-            return number, None, kept | _evidence(submission, root)
+def _look(piece, root):
+    """(piece, what is found in it, to be kept)."""
+    kept = {"key": piece.key, "submission": piece.submission}
+    with handed.opened(piece.number, piece.path) as submission:
+        if piece.notebook is None:
+            return piece, kept | _evidence(submission, root)
         begin = time.monotonic()
         try:
-            found, told = judge.judged(submission, root, notebook, kept["key"])
+            found, told = judge.judged(submission, root, piece.notebook, piece.key)
         except Exception as problem:  # of the sandbox or this machine and no fault of the student's: it is tried again
             told = [f"{type(problem).__name__}: {problem}"[:200]]
-            found, kept = judge.unjudged(submission, root, notebook, told[0]), kept | {"key": ""}
+            found, kept = judge.unjudged(root, piece.notebook, told[0]), kept | {"key": ""}
         checks = {id: asdict(result) for id, result in found.items()}
-        seconds = round(time.monotonic() - begin, 1)
-        return number, notebook, kept | {"checks": checks, "told": told, "seconds": seconds}
+        return piece, kept | {"checks": checks, "told": told, "seconds": round(time.monotonic() - begin, 1)}
 
 
 def _evidence(submission, root):
     """All that is found in a submission without running anything of it, as JSON."""
-    found, asked, said = [], tasks.items(), submission.course.progress
+    found, asked = [], tasks.items()
     answers = {id: text[:MOST_ANSWER] for id, text in submission.course.answers.items() if id in asked}
     if submission.contents:
         found += looked("evidence", evidence.findings, submission)
-        found += looked("report", numbers.findings, submission)
         found += looked("answers", likeness.of_solutions, answers, root)
     result = {
-        "claimed": [id for id, each in said.items() if each.get("state") == "right"],
+        "claimed": [id for id, each in submission.course.progress.items() if each.get("state") == "right"],
         "notebooks": [Path(name).stem for name in submission.contents if name.endswith(".ipynb")],
-        "prints": copies.prints(submission),
         "answers": answers,
+        "code": shown.code(submission, root),
         "alike": likeness.own(submission.contents, answers, root),
     }
-    result |= {"checks": {}, "told": []}  # stand in files of their own
-    result |= {"steps": [], "speedups": [], "tables": {}}
+    result |= {"steps": [], "tables": {}}
     found += looked("runs", _of_records, submission, result)
     return result | {"findings": [asdict(each) for each in found]}
 
@@ -269,7 +260,6 @@ def _of_records(submission, result):
     for each in copies.series(submission.number, submission.records):
         result["steps"].append([each.name, each.kind, each.started, np.exp(each.steps).tolist()])
     with suppress(LabsError):
-        result["speedups"] = [[r.source, r.workers, r.speedup.value, r.speedup.interval] for r in submission.speedups]
         tables = ((task, [caption, *rows]) for (task, caption), rows in submission.tables.items())
         result["tables"] = grouped(tables)
     return ()

@@ -8,19 +8,19 @@ from datetime import datetime
 from functools import cache
 from statistics import fmean, median, pstdev
 
-from labs.costs.computation import BYTES, FLOPS
-from labs.costs.memory import KEPT
 from labs.errors import LabsError
 from labs.models import counts
 from labs.printed import few, grouped
 from labs.report.gather import findings_of
-from teaching.grading import guessing
 from teaching.grading.finding import Finding, Severity, looked
 
 LEAST = 8  # steps: fewer say nothing about their spread
 CORE, GPU = 300e9, 3e15  # operations/s that nothing exceeds: a core (64 per cycle at 4 GHz), a GPU (matrix units, 2025)
 MOST_PIXELS = 1024  # per side: larger images are not counted
 WINOGRAD = 2.25  # times fewer multiplications (A. Lavin and S. Gray, CVPR 2016)
+FLOPS = 6  # operations per multiply-add of forward: two, and backward costs twice as much
+BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
+KEPT = 0.75  # least share of the counted activations that a step really holds
 _SEVERITY: dict[str, Severity] = {"not measured by you": "look", "counted twice": "look", "different machines": "look"}
 
 
@@ -32,7 +32,6 @@ def findings(submission):
             found += looked(name, look, name, record)
         for look in (_log, _script):
             found += looked(name, look, submission, name, record)
-    found += looked("notebooks", guessing.findings, submission.contents)
     found += looked("runs", _versions, submission.records)
     for look in (_superlinear, _without_record, _report):
         found += looked("runs", look, submission)
@@ -44,9 +43,10 @@ def _report(submission):
     told = set()
     for each in findings_of(submission.course):
         # `_script` knows the script as it was before paths were taken out
-        if each.kind != "script changed" and (each.kind, each.text) not in told:
-            told.add((each.kind, each.text))
-            yield Finding(each.kind, _SEVERITY.get(each.kind, "note"), each.task, each.text)
+        kind, text = each["kind"], each["text"]
+        if kind != "script changed" and (kind, text) not in told:
+            told.add((kind, text))
+            yield Finding(kind, _SEVERITY.get(kind, "note"), each["task"], text)
 
 
 def _clock(name, record):
@@ -83,8 +83,7 @@ def _images(name, record):
 
 def _log(submission, name, record):
     """The .out says what the record says: epochs, seconds as far as they are printed, loss and accuracy."""
-    held = submission.course.held.get(name)
-    path = held and held.log(".out")
+    path = name in submission.course.held and submission.course.log(name, ".out")
     # No runs: of a script that prints no epochs.
     runs = submission.logged(path).get(record.configuration.workers, ()) if path and record.epochs else ()
     if len(runs) != 1:
@@ -139,7 +138,7 @@ def _spread(name, record):
 
 
 def _possible(name, record):
-    """Speed and memory that the cost model allows at most."""
+    """Speed and memory that no machine exceeds."""
     has, machine = record.configuration, record.machine
     steady = [epoch for epoch in record.epochs if epoch.epoch and epoch.images]
     cores, pixels = machine.get("cores"), has.image_size or 32
@@ -153,7 +152,7 @@ def _possible(name, record):
         seen = f"{rate:.4g} images/s are {speed / 1e12:.3g} Tflop/s on {has.workers} {'GPU' if gpus else 'core'}(s), "
         yield Finding("possible", "serious", name, f"{seen}where {most / 1e12:.3g} would be more than any has")
     memory = machine.get("memory")
-    needs = has.global_batch * facts.activation_bytes * KEPT[0] * BYTES.get(has.precision, 4) / 4
+    needs = has.global_batch * facts.activation_bytes * KEPT * BYTES.get(has.precision, 4) / 4
     if not gpus and isinstance(memory, int) and needs > memory * nodes:
         seen = f"a step of {has.global_batch} images needs {needs / 2**30:.3g} GiB, the machine has "
         yield Finding("possible", "serious", name, f"{seen}{memory * nodes / 2**30:.3g} GiB")
@@ -188,7 +187,7 @@ def _without_record(submission):
     """Logs of trainings that no record stands beside; or no record at all."""
     if not submission.records:
         yield Finding("no record", "note", "runs", "no run record was handed in")
-    shown = {held.log(".out") for held in submission.course.held.values()}
+    shown = {submission.course.log(name, ".out") for name in submission.course.held}
     for path in sorted({*submission.runs.glob("*.out")} - shown):
         if not path.with_suffix(".json").exists() and submission.logged(path):
             yield Finding("no record", "note", path.stem, "a log without a record: its numbers are Keras' own")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from labs.checks import tasks
 from labs.printed import grouped
-from teaching.grading import pins, points, shown
+from teaching.grading import pins, points
 
 FORM = Path(__file__).with_name("feedback.typ")
 STEPS, GOOD, NAMED = 3, 4, 3  # of the first page: next steps, what was good, questions that one line names
@@ -23,7 +23,7 @@ def page(graded, number, made):
     """All that the feedback on a submission says, as data for feedback.typ. graded: a Graded; made: the submission's
     PointsLines."""
     found, rules, own = graded.found[number], graded.rules, graded.own(number)
-    who, code = _who(graded.names.get(number)), shown.code(graded.paths[number])
+    who = _who(graded.names.get(number))
     pinned = {id: pin.comment for id, pin in pins.pinned(rules.pin, found).items()}
     waiting, unread = [line for line in made if line.open], not points.handed_in(found)
     of_checks = grouped((line.state, line) for line in made if line.id in rules.checks)
@@ -32,7 +32,7 @@ def page(graded, number, made):
     said = [each.sentence for each in own.findings.values() if each.state == "confirmed" and each.sentence]
     if off and not all(own.findings[line.id].sentence for line in off):
         said.append("Points were taken off. Ask your instructor for the reason.")
-    collected = [clean(line) for line in graded.collected.get(number, []) if unread and not line.startswith("equal")]
+    collected = [clean(line) for line in graded.collected.get(number, []) if unread]
     given = [(titled(id, rules) + ": " if id else "") + clean(text) for id, text in comments(graded, number)]
     return {
         "title": f"Feedback for {who}" if who else f"Feedback on submission {number}",
@@ -46,11 +46,10 @@ def page(graded, number, made):
         "comments": given,
         "said": [clean(each) for each in said],
         "off": f"{-sum(line.points for line in off):g}" if off else "",
-        "disputes": [_dispute(graded, number, id) for id in graded.disputed.get(number, {})],
         "mistakes": [
             {
                 "title": titled(line.id, rules),
-                "code": _cut(code.get(line.id, "")),
+                "code": _cut(found["code"].get(line.id, "")),
                 "hint": clean(line.why),
                 "comment": clean(pinned.get(line.id, "")),
             }
@@ -193,9 +192,3 @@ def _by_notebook(lines, rules):
     ids = dict.fromkeys(rules.question(line.id) for line in lines)
     found = grouped((_lesson(id) if id in _course() else "other questions", titled(id, rules)) for id in ids)
     return [f"{where[0].upper()}{where[1:]}: {'; '.join(titles)}" for where, titles in found.items()]
-
-
-def _dispute(graded, number, id):
-    answer = "" if id in graded.waits(number) else clean(graded.own(number).replies[id].text)
-    reason = clean(graded.disputed[number][id].reason)
-    return {"title": titled(id, graded.rules), "reason": reason, "answer": answer}

@@ -3,13 +3,29 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from labs import files
-
 Severity = Literal["note", "look", "serious"]
 SEVERITIES = get_args(Severity)
 
 # What an honest cause could be, by the kind of finding; a person reads it beside what was seen.
-HONEST = files.beside(__file__, "honest.toml")
+HONEST = {
+    "clock": "the record was mended by hand after a crash, or written by another recorder",
+    "images": "a script of the student's own counts images in another way",
+    "log": "the log is of another run of that name, or the machine slept during the training",
+    "script": "the script was changed after the run, as for a later task",
+    "versions": "the environment was updated between two runs",
+    "spread": "a clock with coarse ticks, as on some virtual machines",
+    "possible": "the machine's description is wrong, as in a container or behind a job's limits",
+    "superlinear": "a worker's share of the data fits into a cache, or the baseline was disturbed",
+    "recorded": "the kit's recorded run was copied into the folder of the runs to try something",
+    "copy": "two students worked on one machine and share their runs, which the course may allow",
+    "repeated": "a record was copied inside the folder, as a backup under another name",
+    "alike": "two students worked together, which the course may allow, or took the same words from one source",
+    "solution": "a student who quotes the course's own text, or who learnt with an earlier year's solutions",
+    "progress": "the check was right once, and its cell was changed later, or needs what was not handed in",
+    "stopped": "a file that is damaged, or of another version of the kit",
+    "record": "a training that was killed while its record was written; a file damaged on its way",
+    "no record": "the training was run without the course's recorder",
+}
 
 
 @dataclass(frozen=True)
@@ -31,14 +47,13 @@ class Finding:
 class CheckResult:
     """How a check was judged. how: outside, inside or person, as teaching.grading.judge says; text: the hint.
 
-    Where a person decides, the state is what was said in the sandbox, and gives no points; code is what the student
-    wrote for this check. Open and not left to a person is what was not done.
+    Where a person decides, the state is what was said in the sandbox, and gives no points. Open and not left to a
+    person is what was not done.
     """
 
     state: Literal["right", "wrong", "open"]
     how: str
     text: str = ""
-    code: str | None = ""
     __pydantic_config__: ClassVar = {"extra": "allow"}  # of a newer kit, where it is read from a file
 
 

@@ -4,12 +4,12 @@ from functools import cached_property
 from pathlib import Path
 
 from labs.errors import UseError
-from teaching.grading import check, collect, disputes, marks, points, rubric, store
+from teaching.grading import check, collect, marks, points, rubric, store
 
 
 class Graded:
     """A grading's folder `out`, its Rubric `rules`, and by number of the submission: `paths`, `found` (as check.results
-    gives it), `names`, `collected`, `disputed`, and `decided`, the Marks.
+    gives it), `names`, `collected`, and `decided`, the Marks.
 
     What is not needed is not read. Raises UseError for a damaged file; `found` also where nothing was looked at yet.
     """
@@ -32,10 +32,6 @@ class Graded:
     def collected(self):
         return store.read(self.out / "collection.json")
 
-    @cached_property
-    def disputed(self):
-        return {number: each for number, each in disputes.every(self.paths).items() if number in self.found}
-
     def read(self):
         """Read again what people change meanwhile: marks and rubric."""
         self.decided, self.rules = marks.load(self.out), rubric.load(self.out)
@@ -47,7 +43,3 @@ class Graded:
     def lines(self, number, rules=None):
         """The PointsLines of a submission, by another Rubric where one is given."""
         return points.lines(self.found[number], rules or self.rules, self.own(number))
-
-    def waits(self, number):
-        """The ids of a submission's disputes that no person has answered as they are."""
-        return disputes.waits(self.disputed.get(number, {}), self.own(number))

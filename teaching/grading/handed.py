@@ -19,8 +19,7 @@ from labs.printed import grouped
 from labs.report import evidence
 from labs.report.course import Course
 from labs.results import log as logs
-from labs.results.record import NoRecordError
-from labs.results.run import load
+from labs.results.run import NoRecordError, load
 from teaching.grading import collect
 
 ROOT = Path(labs.__file__).resolve().parents[1]
@@ -54,7 +53,7 @@ class Submission:
         for path in sorted(self.runs.glob("*.json")):
             held = self.course.held.get(path.stem)
             try:
-                found[path.stem] = held.run if held else load(path)
+                found[path.stem] = held or load(path)
             except NoRecordError:
                 continue
             except LabsError as problem:
@@ -82,11 +81,8 @@ class Submission:
         """{(task, caption): [columns, *rows]}, in texts, of all tables that the report has, from the records."""
         course, made = self.course, {}
         for item in (item for lesson in course.lessons for item in lesson.task if item.handed_in):
-            names = course.matching(item.evidence.runs, course.held)
-            names += [n for n in evidence.cited(course.answers.get(item.id), course.held) if n not in names]
-            for table in evidence.tables(course, item, names):
-                rows = [[cell.text for cell in row] for row in table.rows]
-                made[item.id, table.caption] = [table.columns, *rows]
+            for table in evidence.tables(course, item, evidence.runs_of(course, item)):
+                made[item.id, table["caption"]] = [table["columns"], *table["rows"]]
         return made
 
     @cached_property
@@ -98,14 +94,11 @@ class Submission:
 
     @cached_property
     def _given(self):
-        """The names of the notebooks that the student was given, as the manifest says from the release's stamp, or else
-        as the report's tasks show; None where neither says it. What was handed in was given, whatever they say."""
-        with suppress(KeyError, TypeError):
-            if (named := released(self.contents)) is None:  # of an older kit
-                report = _json(self.contents, "report.json")
-                named = [each["notebook"] for each in [*report["tasks"], *report["items"]]]
-            return frozenset(named) | {Path(name).stem for name in self.contents if name.endswith(".ipynb")}
-        return None
+        """The names of the notebooks that the student was given, as the manifest says from the release's stamp; None
+        where it does not. What was handed in was given, whatever it says."""
+        handed_in = {Path(name).stem for name in self.contents if name.endswith(".ipynb")}
+        named = released(self.contents)
+        return None if named is None else handed_in.union(named)
 
 
 def released(contents):

@@ -5,8 +5,6 @@ and kept at the places that a submission has.
 """
 
 import io
-import json
-import os
 import re
 import stat
 import zipfile
@@ -16,10 +14,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePosixPath
 
-from labs.course.release import digest, unsafe
+from labs.course.release import unsafe
 from labs.errors import UseError
 from labs.printed import few, grouped
-from labs.sandbox import written
 from teaching.grading import canvas, moodle
 
 MOST_BYTES, MOST_FILES = 200 << 20, 5000  # of one submission, unpacked
@@ -42,9 +39,9 @@ _LITTER = re.compile(
 class Handed:
     """One thing that a student handed in: who, by which identifier, and the files {path: bytes}.
 
-    rest: the name that the student's own file had; late: how late in a platform's words, "" in time, None if nobody
-    says; order, stamp: what came later has more, the platform's number before the date of a file; beside: an answer in
-    a text field, or a file beside a zip, which never counts; told: what there is to say of it, a line each.
+    rest: the name that the student's own file had; order, stamp: what came later has more, the platform's number before
+    the date of a file; beside: an answer in a text field, or a file beside a zip, which never counts; told: what there
+    is to say of it, a line each.
     """
 
     who: str
@@ -52,7 +49,6 @@ class Handed:
     platform: str
     source: str
     rest: str = ""
-    late: str | None = None
     order: int = 0
     stamp: float | tuple = 0.0
     beside: bool = False
@@ -83,7 +79,7 @@ class _ExportFile:
 def handed_in(source):
     """What was handed in, a Handed for each thing that may be a submission."""
     if source.is_dir():
-        yield from _in_folder(source)
+        yield from _of_export(_in_folder(source))
         return
     if not source.is_file():
         raise UseError(f"{source} is no folder and no zip.")
@@ -97,33 +93,38 @@ def handed_in(source):
             return
         if sum(entry.file_size for entry in archive.infolist()) > MOST_EXPORT:
             raise UseError(f"{source} says that it unpacks to more than {MOST_EXPORT >> 30} GiB: it is not read.")
-        entries = [each for each in archive.infolist() if not each.is_dir() and not _LITTER.fullmatch(each.filename)]
-        around, found = _around([each.filename for each in entries]), []
-        for entry in entries:
-            path = entry.filename.removeprefix(around)
-            handed = _handed_by(path, stamp=entry.date_time)
-            if why := unsafe(path):
-                handed.saying(f"{handed.file}: its path {why}; its content was read all the same, without that path")
-            found.append(_ExportFile(handed, path, entry.file_size, partial(archive.open, entry)))
-        yield from _by_student(found)
+        entries = [each for each in archive.infolist() if not each.is_dir()]
+        yield from _of_export(
+            [(each.filename, each.date_time, each.file_size, partial(archive.open, each)) for each in entries]
+        )
 
 
 def _in_folder(source):
-    """What was handed in, from a folder with a file or a folder for each student."""
-    inside = [path for path in sorted(source.iterdir()) if not path.name.startswith(".") and not _is_litter(path.name)]
-    if len(inside) == 1 and inside[0].is_dir() and not inside[0].is_symlink() and not _platform(inside[0].name):
-        if any(_platform(path.name) for path in inside[0].iterdir()):  # the export, unpacked to a folder of its own
-            yield from _in_folder(inside[0])
-            return
-    found = []
-    for path in inside:
-        handed = _handed_by(path.name, stamp=path.lstat().st_mtime)
-        if path.is_symlink() or not (path.is_dir() or path.is_file()):
-            yield handed.saying("a symbolic link, or no plain file: it was not followed")
-        elif path.is_file():
-            found.append(_ExportFile(handed, path.name, path.stat().st_size, partial(open, path, "rb")))
-        else:
-            yield handed.saying(_TEXT.format(handed.file)) if handed.beside else _of_folder(path, handed)
+    """(path below it, date, size, function that opens it) of what a folder holds; of a link no function."""
+    for path in sorted(source.rglob("*")):  # which follows no link
+        name, has = path.relative_to(source).as_posix(), path.lstat()
+        if name.startswith("."):
+            continue
+        if stat.S_ISREG(has.st_mode):
+            yield name, has.st_mtime, has.st_size, partial(open, path, "rb")
+        elif not stat.S_ISDIR(has.st_mode):
+            yield name, has.st_mtime, 0, None
+
+
+def _of_export(files):
+    """The Handed of an export's files, of each (path, date, size, function that opens it)."""
+    files = [each for each in files if not _LITTER.fullmatch(each[0])]
+    around, found = _around([path for path, *_ in files]), []
+    for name, stamp, size, opened in files:
+        path = name.removeprefix(around)
+        handed = _handed_by(path, stamp=stamp)
+        if opened is None:
+            handed.beside = True
+            yield handed.saying(f"{handed.file}: a symbolic link, or no plain file: it was not followed")
+            continue
+        if why := unsafe(path):
+            handed.saying(f"{handed.file}: its path {why}; its content was read all the same, without that path")
+        found.append(_ExportFile(handed, path, size, opened))
     yield from _by_student(found)
 
 
@@ -170,27 +171,6 @@ def _of_files(loose, beside):
     return handed.saying(f"unreadable: no zip, where submission.zip is asked for: {some}")
 
 
-def _of_folder(path, handed):
-    """The Handed of a student's folder: its submission.zip, else the files that would be in one."""
-    zips = sorted(path.glob("*.zip")) or sorted(path.rglob("*.zip"))
-    *others, inside = [None] + [each for each in zips if not _is_litter(str(each.relative_to(path)))]
-    if others[1:]:
-        handed.saying(f"{len(others)} zips in one folder: {inside.name} is read")
-    if inside and inside.is_file() and not inside.is_symlink():
-        if inside.name != "submission.zip":
-            handed.saying(f"misnamed: {inside.name} instead of submission.zip")
-        handed.stamp = inside.stat().st_mtime
-        return _opened(handed, partial(open, inside, "rb"))
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        found, left = written.collect(folder, MOST_BYTES, MOST_FILES)
-    finally:
-        os.close(folder)
-    handed.told += _few((f"{why}; it was left out", f"{name}:") for name, why in left.items())
-    handed.saying("a folder, and not a submission.zip: nothing says that it is as it was packed")
-    return _taken(handed, {name: content for name, content in found.items() if not _is_litter(name)})
-
-
 def _platform(path):
     """What a platform's name for a file says; None if it is no platform's."""
     return moodle.exported(path) or canvas.exported(path)
@@ -217,10 +197,6 @@ def _base(name):
     return PurePosixPath(name.replace("\\", "/")).name
 
 
-def _is_litter(name):
-    return _LITTER.fullmatch(name) is not None
-
-
 def _opened(handed, opened, deeper=True):
     """The Handed with what its zip holds."""
     try:
@@ -232,7 +208,7 @@ def _opened(handed, opened, deeper=True):
     except Exception as problem:  # zipfile passes on what its unpackers raise, and more
         return handed.saying(f"damaged: it cannot be read as a zip ({problem})")
     found, room, said = {}, MOST_BYTES, []
-    entries = [each for each in archive.infolist() if not _is_litter(each.filename)]
+    entries = [each for each in archive.infolist() if not _LITTER.fullmatch(each.filename)]
     if len(entries) > MOST_FILES:
         return handed.saying(f"unreadable: {len(entries)} files, more than any submission has")
     for entry in entries:
@@ -289,7 +265,9 @@ def _taken(handed, found):
             handed.contents[place] = content
     if moved:
         handed.saying(f"its notebooks and scripts lie in no folder notebooks/ ({moved} files): they were put there")
-    handed.told += [*_few(said), *_against_manifest(handed.contents)]
+    handed.told += _few(said)
+    if not handed.contents:
+        handed.saying("empty: no file of a submission is in it")
     return handed
 
 
@@ -317,22 +295,3 @@ def _few(said):
         yield from (f"{name} {what}" for name in names[:FEW])
         if names[FEW:]:
             yield f"{len(names) - FEW} others: {what}"
-
-
-def _against_manifest(contents):
-    """What the manifest says otherwise."""
-    if not contents:
-        yield "empty: no file of a submission is in it"
-        return
-    try:
-        named = {name: entry["sha256"] for name, entry in json.loads(contents["manifest.json"])["files"].items()}
-    except KeyError:
-        yield "no manifest.json: nothing says that it is as `labs report` packed it"
-        return
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        yield "manifest.json cannot be read"
-        return
-    other = [name for name, of in contents.items() if named.get(name) != digest(of) and name != "manifest.json"]
-    said = [(f"was {'changed' if name in named else 'added'} after it was packed", f"{name:.80}") for name in other]
-    said += [("is missing: the manifest names it", f"{name!r:.80}") for name in named if name not in contents]
-    yield from _few(said)

@@ -15,7 +15,6 @@ import queue
 import signal
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -36,7 +35,6 @@ CPU_SECONDS = 120  # of this process, for judging one notebook
 # Of the kit besides `labs`, what the sandbox shows: the modules of lessons, and what runs a notebook there.
 SHOWN = [tasks.LESSONS, *(Path(__file__).with_name(f"{name}.py") for name in ("__init__", "inside", "wire", "drawn"))]
 SHOWN += [Path(__file__).parents[1] / "__init__.py"]
-LONGEST = 20_000  # characters of the code that a person sees beside an open check
 OTHER_INPUTS = "Right for the numbers of the notebook, wrong for others: does it take all it needs from its arguments?"
 
 
@@ -113,13 +111,10 @@ class Raised(Exception):
 def judged(submission, root, notebook, seed):
     """({id: CheckResult}, lines on what happened) of the checks of one notebook of a Submission.
 
-    root: of the course; seed: of our own inputs. Without a sandbox every check is left to a person. Raises SandboxError
-    where it failed before the notebook began.
+    root: of the course; seed: of our own inputs. Raises SandboxError where it failed before the notebook began.
     """
     if f"notebooks/{notebook}.ipynb" not in submission.contents:
         return dict.fromkeys(reference.asked(root, notebook), CheckResult("open", "outside", NOT_HANDED_IN)), []
-    if missing := sandbox.sandbox_missing():
-        return unjudged(submission, root, notebook, missing), []
     replay, stopped = _Replay(submission, root, notebook, seed), ""
     try:
         with _clock() as clock:
@@ -128,26 +123,17 @@ def judged(submission, root, notebook, seed):
         stopped = str(end)
     except TooLong:
         stopped = "to judge what was sent takes too long"
-    made, unreached = {}, CheckResult("open", "outside", "its cell was not reached")
-    for id, rest in unjudged(submission, root, notebook, stopped).items():
-        each = replay.found.get(id, rest if stopped else unreached)
-        made[id] = each if each.how != "person" else replace(each, code=rest.code)
-    return made, replay.told + [stopped] * bool(stopped)
+    rest = dict.fromkeys(replay.asked, CheckResult("open", "outside", "its cell was not reached"))
+    rest = unjudged(root, notebook, stopped) if stopped else rest
+    return rest | replay.found, replay.told + [stopped] * bool(stopped)
 
 
 NOT_HANDED_IN, NOT_DONE = "the notebook was not handed in", "not done"
 
 
-def unjudged(submission, root, notebook, why):
+def unjudged(root, notebook, why):
     """{id: CheckResult} of a notebook that was handed in: a person has to decide all of them, for the reason `why`."""
-    written, _ = plain.written(submission.contents.get(f"notebooks/{notebook}.ipynb", b""))
-    made = {}
-    for id, each in reference.asked(root, notebook).items():
-        code = plain.about(written, id, {name for name in each.names if name})
-        if each.batch:
-            code = [path.read_text(errors="replace") for path in sorted(submission.root.glob(f"slurm/*/{each.batch}"))]
-        made[id] = CheckResult("open", "person", f"not judged: {why}"[:300], "\n\n".join(code)[:LONGEST])
-    return made
+    return dict.fromkeys(reference.asked(root, notebook), CheckResult("open", "person", f"not judged: {why}"[:300]))
 
 
 @contextlib.contextmanager
@@ -155,9 +141,6 @@ def _clock():
     """Raise TooLong in here when CPU_SECONDS of this process are spent, and then each second, since the kit's judge
     takes any exception for the student's. Gives a list that is empty until then."""
     rang = []
-    if threading.current_thread() is not threading.main_thread():
-        yield rang
-        return
 
     def ring(*_):
         rang.append(True)
@@ -341,7 +324,7 @@ def _batch(submission, id, name):
 
 def _of_judge(state, how, text):
     """A CheckResult of what the kit's judge says: what was not tried out, or too noisy, is not what was not done."""
-    left = text.startswith((judging.NOT_TRIED, judging.ONLY_READ, judging.TOO_NOISY))
+    left = text.startswith((judging.NotTried.says, judging.OnlyRead.says, judging.TooNoisy.says))
     return CheckResult(state, "person" if left else how, text)
 
 
@@ -388,7 +371,7 @@ def _trusted(submission, id, name, answer):
         names = list(dict.fromkeys(run.source.removesuffix(".json") for run in runs))
         if all(each in course.held for each in names):
             return course.measured_together(names)
-    if given.log in course.held and (path := course.held[given.log].log(".out")):
+    if given.log in course.held and (path := course.log(given.log, ".out")):
         return logs.read(path)[0]
     if given.means:
         apart = course.measured.get(f"{given.means}.breakdown.json")

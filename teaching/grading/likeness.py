@@ -17,12 +17,11 @@ import tokenize
 from collections import Counter
 from contextlib import suppress
 from functools import cache
-from html import escape
 from itertools import combinations
 from pathlib import Path
 
 from labs.checks import kept, tasks
-from labs.printed import few, grouped, printable
+from labs.printed import few, grouped
 from teaching.author import regions, sources
 from teaching.grading import reference
 from teaching.grading.finding import Finding
@@ -34,30 +33,24 @@ COMMON = 0.15  # share of the submissions, though 3 of them are always a few
 HERE = str(Path(__file__).parents[2])  # the course of this kit
 
 
-def texts(contents, answers):
-    """{what: text} of what a student wrote. contents: {path: bytes}; answers: {id: text}."""
-    scripts = {name: content.decode(errors="replace") for name, content in contents.items() if name.endswith(".py")}
-    return scripts | {f"the answer to {id}": text for id, text in answers.items()}
-
-
 def prints(what, text):
-    """{fingerprint: number of its line, from 1}."""
+    """The set of fingerprints of a script (`what` is its path) or an answer."""
     kind = "script" if what.endswith(".py") else "answer"
-    tokens = list(_code(text) if kind == "script" else _words(text))
-    grams = [tokens[n : n + GRAM[kind]] for n in range(len(tokens) - GRAM[kind] + 1)]
-    words = (" ".join(token for token, _ in gram).encode(errors="replace") for gram in grams)
-    marks = (hashlib.blake2b(each, digest_size=6).hexdigest() for each in words)
-    hashes = [(mark, gram[0][1]) for mark, gram in zip(marks, grams, strict=True)]
-    windows = [hashes[n : n + WINDOW] for n in range(max(1, len(hashes) - WINDOW + 1))] if hashes else []
-    return dict(min(window) for window in windows)
+    tokens = list(_code(text)) if kind == "script" else re.findall(r"\w+", text.lower())
+    grams = [" ".join(tokens[n : n + GRAM[kind]]) for n in range(len(tokens) - GRAM[kind] + 1)]
+    hashes = [hashlib.blake2b(gram.encode(errors="replace"), digest_size=6).hexdigest() for gram in grams]
+    return {min(hashes[n : n + WINDOW]) for n in range(max(1, len(hashes) - WINDOW + 1))} if hashes else set()
 
 
 def own(contents, answers, root):
-    """{what: sorted fingerprints} of a student's texts without what the course gives."""
+    """{what: sorted fingerprints} of a student's scripts and answers without what the course gives. contents: {path:
+    bytes}; answers: {id: text}."""
+    texts = {name: content.decode(errors="replace") for name, content in contents.items() if name.endswith(".py")}
+    texts |= {f"the answer to {id}": text for id, text in answers.items()}
     given = {name: blank | complete for name, (blank, complete) in _of_scripts(root).items()}
     told = _of_answers(root)[0]
-    found = {what: prints(what, text).keys() - given.get(what, told) for what, text in texts(contents, answers).items()}
-    return {what: sorted(of) for what, of in found.items() if of}
+    found = {what: prints(what, text) - given.get(what, told) for what, text in texts.items()}
+    return {what: sorted(marks) for what, marks in found.items() if marks}
 
 
 def of_solutions(answers, root):
@@ -67,7 +60,7 @@ def of_solutions(answers, root):
     """
     told, model = _of_answers(root)
     for id, text in answers.items():
-        mine, theirs = prints("answer", text).keys() - told, model.get(id, set())
+        mine, theirs = prints("answer", text) - told, model.get(id, set())
         both = len(mine & theirs)
         if both and both >= max(min(LEAST, len(theirs)), SHARE * min(len(mine), len(theirs))):
             seen = f"{both} of its {len(mine)} fingerprints are those of the solution's answer"
@@ -77,7 +70,7 @@ def of_solutions(answers, root):
 @cache
 def _of_scripts(root):
     """{name: (fingerprints of the blank form, of the complete one)} of the course's scripts."""
-    return {name: tuple(set(prints(name, text)) for text in of) for name, of in reference.scripts(root).items()}
+    return {name: tuple(prints(name, text) for text in forms) for name, forms in reference.scripts(root).items()}
 
 
 @cache
@@ -93,11 +86,11 @@ def _of_answers(root):
             if answer := re.search(r'"id": "(\w+)", "kind": "answer"', head):
                 model[answer[1]] = kept.written(re.sub(r"(?m)^# ?", "", cell))
     told = {mark for text in read for mark in prints("answer", text)}
-    return told, {id: set(prints("answer", text)) - told for id, text in model.items()}
+    return told, {id: prints("answer", text) - told for id, text in model.items()}
 
 
 def pairs(owned, root=HERE):
-    """(what, number, number, fingerprints of both, share of the shorter one's), the most alike first, of
+    """(what, number, number, how many fingerprints both have, share of the shorter one's), the most alike first, of
     {number: what `own` gave}. root: of the course."""
     found, most = [], max(3, COMMON * len(owned))
     for what in sorted({what for of_one in owned.values() for what in of_one}):
@@ -111,56 +104,27 @@ def pairs(owned, root=HERE):
             if not (len(both) >= least and len(both) >= WHOLE * longer):
                 both, shorter = rare[one] & rare[other], min(len(rare[one]), len(rare[other]))
             if len(both) >= max(LEAST, SHARE * shorter):
-                found.append((what, one, other, both, len(both) / shorter))
+                found.append((what, one, other, len(both), len(both) / shorter))
     return sorted(found, key=lambda pair: (-pair[4], pair[:3]))
 
 
 def findings(found):
     """{number: findings} of what `pairs` gave: one for each text, which names all others that are like it."""
-    both_ways = (pair[:1] + ends + pair[3:] for pair in found for ends in (pair[1:3], pair[2:0:-1]))
     like = grouped(
-        ((here, what), f"{there} ({len(both)}, {share:.0%} of the shorter text's own)")
-        for what, here, there, both, share in both_ways
+        ((here, what), f"{there} ({count}, {share:.0%} of the shorter text's own)")
+        for what, one, other, count, share in found
+        for here, there in ((one, other), (other, one))
     )
     said = "it shares fingerprints with submission"
     return grouped((n, Finding("alike", "look", what, f"{said} {few(others)}")) for (n, what), others in like.items())
 
 
-def page(found, texts):
-    """HTML that shows what `pairs` gave side by side; lines in which a fingerprint of both begins are marked.
-
-    texts: {number: what `texts` gave}.
-    """
-    parts = []
-    for what, one, other, both, share in found:
-        heads = "".join(f'<th scope="col">submission {number}</th>' for number in (one, other))
-        cells = "".join(f"<td>{_marked(what, texts[number][what], both)}</td>" for number in (one, other))
-        heading = f"{escape(printable(what))}: submissions {one} and {other}, {share:.0%} of the shorter text's own"
-        parts.append(f"<table><caption>{heading}</caption><tr>{heads}</tr><tr>{cells}</tr></table>")
-    style = "table {table-layout: fixed; width: 100%} td {vertical-align: top} pre {white-space: pre-wrap}"
-    style += " caption {font-size: 1.3em; font-weight: bold; margin: 1em}"
-    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>What is alike</title><style>{style}</style>'
-    return f"{head}<h1>What is alike</h1>{''.join(parts) or '<p>No two scripts or answers are.</p>'}</html>"
-
-
-def _marked(what, text, both):
-    lines = {line for mark, line in prints(what, text).items() if mark in both}
-    shown = (escape(printable(line)) for line in text.split("\n"))
-    return "<pre>" + "\n".join(f"<mark>{s}</mark>" if n in lines else s for n, s in enumerate(shown, 1)) + "</pre>"
-
-
 def _code(text):
-    """(token, number of its line) of Python, up to where it is broken."""
+    """The tokens of Python, up to where it is broken."""
     kinds = {tokenize.NUMBER: "0", tokenize.STRING: "''"}
     with suppress(tokenize.TokenError, SyntaxError):  # what stands before it counts
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.NAME:
-                yield token.string if keyword.iskeyword(token.string) else "name", token.start[0]
+                yield token.string if keyword.iskeyword(token.string) else "name"
             elif token.type == tokenize.OP or token.type in kinds:
-                yield kinds.get(token.type, token.string), token.start[0]
-
-
-def _words(text):
-    for number, line in enumerate(text.split("\n"), 1):
-        for word in re.findall(r"\w+", line.lower()):
-            yield word, number
+                yield kinds.get(token.type, token.string)

@@ -47,26 +47,18 @@ class Decision(DecidedBy):
     about: list[str] = []
 
 
-class Reply(DecidedBy):
-    """The answer to a dispute; reason: the one that it answers."""
-
-    text: str
-    reason: str
-
-
 class Marks(BaseModel, extra="forbid"):
     """The marks of one submission.
 
     items: {item of the rubric: share from 0 to 1}; checks: {check: share}, which overrule how it was judged;
-    comments: ids of the comment bank, or texts; findings: {kind: Decision}; replies: {what was disputed: Reply};
-    stamps: {item, check or comment: DecidedBy}.
+    comments: ids of the comment bank, or texts; findings: {kind: Decision}; stamps: {item, check or comment:
+    DecidedBy}.
     """
 
     items: dict[str, Share] = {}
     checks: dict[str, Share] = {}
     comments: list[str] = []
     findings: dict[str, Decision] = {}
-    replies: dict[str, Reply] = {}
     stamps: dict[str, DecidedBy] = {}
 
     def lines(self):
@@ -77,7 +69,6 @@ class Marks(BaseModel, extra="forbid"):
         for kind, each in self.findings.items():
             said = f': "{each.sentence}"' if each.sentence else ""
             yield f"{kind}: {each.state} ({each}){said}"
-        yield from (f"dispute on {id}: answered ({each}): {each.text}" for id, each in self.replies.items())
 
 
 class File(BaseModel, extra="forbid"):
@@ -174,17 +165,6 @@ def decide(out, number, found, kinds, state, sentence=""):
                 text = (sentence or (before.sentence if before else "")) if state == "confirmed" else ""
                 about = list(dict.fromkeys(places[kind]))
                 kept.findings[kind] = Decision(state=state, sentence=text, about=about, **_now())
-    return kept
-
-
-def reply(out, number, id, text, disputed):
-    """Keep the answer to a dispute. disputed: {id: Dispute} of this submission. Returns the Marks. Raises UseError."""
-    if id not in disputed:
-        has = ", ".join(disputed) or "nothing"
-        raise UseError(f"Submission {number} disputes {has}, and not {id!r}: there is nothing to answer.")
-    text = fit_to_read(out, number, text)
-    with _changing(out, number) as kept:
-        kept.replies[id] = Reply(text=text, reason=disputed[id].reason, **_now())
     return kept
 
 

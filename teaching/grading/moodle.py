@@ -5,12 +5,8 @@ The worksheet is in the language of the site, so nothing in it is known by its n
 """
 
 import re
-import unicodedata
-from contextlib import suppress
-from datetime import datetime
 from typing import Any
 
-from labs import files
 from labs.errors import UseError
 from labs.printed import grouped
 from labs.report.archive import zipped
@@ -19,11 +15,6 @@ from teaching.grading.table import Sheet, number
 # Moodle writes underscores of a name as spaces, so the first ones are its own; what follows is the student's to choose.
 _EXPORTED = re.compile(r"(?P<who>[^/_]+)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_?/|_|$)(?P<rest>.*)", re.S)
 _IDENTIFIER = re.compile(r"\s*(?P<word>.*\D)(?P<id>\d+)\s*", re.S | re.A)
-_YEAR = re.compile(r"(?<!\d)20\d\d(?!\d)")
-_NUMBERS = re.compile(r"\d+")  # a date with its clock has three or more, how long somebody was late one or two
-_CLOCK = re.compile(r"(?<![\d.])(\d{1,2})\s?[:.h時时시]\s?(\d\d)(?![\d.])")
-_LASTS = re.compile(r"\d+\s*[^\W\d]")  # a number and its unit, as in "2 days 3 hours late"
-_SAID = files.beside(__file__)
 
 
 def exported(path) -> dict[str, Any] | None:
@@ -46,24 +37,18 @@ def sheet(table, column=None):
     if not rows or len(head) < 3 or any(len(row) != len(head) for row in rows):
         return None
     columns = list(zip(*rows, strict=True))
-    named = ((at, found) for at, cells in enumerate(columns) if (found := _participants(cells)))
-    identifier, participants = next(named, (0, []))
+    identified = ((at, found) for at, cells in enumerate(columns) if (found := _participants(cells)))
+    identifier, participants = next(identified, (0, []))
     if not participants:
         return None
     grade, most = _grade(head, columns, identifier, column)
-    dates = [at for at in range(grade + 1, len(head)) if all(_dated(cell) for cell in columns[at])]
-    if not dates:
+    if not any(all(map(_is_date, columns[at])) for at in range(grade + 1, len(head))):
         why = "Moodle takes none back without the one that says when a grade was changed. Get the worksheet again"
         lacks = f"The worksheet has no column with dates behind {head[grade]!r}"
         raise UseError(f"{lacks}: {why} and leave its columns as they are.")
     found = grouped((each["id"].lstrip("0"), at) for at, each in zip(filled, participants, strict=True))
-    named = slice(identifier + 1, min(identifier + 2, grade))  # the full name, or the status where nobody is named
-    names = {at: table.rows[at][named] for of_one in found.values() for at in of_one}
-    word = participants[0]["word"].strip()
-    late = None
-    if len(dates) > 1:  # the submission's stands before the grade's
-        late = {at: _late(table.rows[at], identifier, grade, dates[0]) for at in names}
-    return Sheet("moodle", table, found, names, grade, most, word, late)
+    names = {at: table.rows[at][identifier + 1] for at in filled}  # the status, where nobody is named
+    return Sheet("moodle", table, found, names, grade, most)
 
 
 def packed(feedback):
@@ -79,31 +64,6 @@ def packed(feedback):
     return zipped(contents)
 
 
-def when(text):
-    """The datetime that a date of Moodle says, as the site's clock shows it; None where its language is not known."""
-    plain = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
-    plain = unicodedata.normalize("NFC", plain)
-    year, clocks = _YEAR.findall(plain), list(_CLOCK.finditer(plain))
-    if len(year) != 1 or not clocks:
-        return None
-    clock = clocks[-1]
-    hour, minute = int(clock[1]), int(clock[2])
-    if half := next((name for name in ("afternoon", "morning") if any(word in plain for word in _SAID[name])), None):
-        hour = hour % 12 + 12 * (half == "afternoon")
-    day = _YEAR.sub(" ", plain[: clock.start()] + " " + plain[clock.end() :])
-    numbers, words = [int(each) for each in re.findall(r"\d+", day)], set(re.findall(r"[^\W\d_]+", day))
-    named = [at for at, names in enumerate(_SAID["months"], 1) if words & {*names}]
-    orders = {1: r"20\d\d\s?[-./年년]", -1: r"\d\.\s?\d{1,2}\.\s?20\d\d"}  # month and day, day and month
-    if len(named) == len(numbers) == 1:
-        date = named + numbers
-    elif not named and len(numbers) == 2:  # but not 2/12/2025, which is two days in a year
-        date = next((numbers[::step] for step, pattern in orders.items() if re.search(pattern, plain)), [])
-    else:
-        date = []
-    with suppress(ValueError):
-        return datetime(int(year[0]), date[0], date[1], hour, minute) if date else None
-
-
 def _participants(cells):
     """Matches (word, id) of cells that are "Participant 123" in some language, one word in all; [] of other cells."""
     found = [each for each in map(_IDENTIFIER.fullmatch, cells) if each]
@@ -111,12 +71,9 @@ def _participants(cells):
     return found if len(found) == len(cells) and len(words) == 1 and any(c.isalpha() for c in words.pop()) else []
 
 
-def _dated(cell):
-    return cell.strip() == "-" or _has_date(cell)
-
-
-def _has_date(text):
-    return len(_NUMBERS.findall(text)) > 2
+def _is_date(cell):
+    """Whether a cell holds a date with its clock, which are three numbers or more, or none yet."""
+    return cell.strip() == "-" or len(re.findall(r"\d+", cell)) > 2
 
 
 def _grade(head, columns, identifier, name):
@@ -139,11 +96,3 @@ def _grade(head, columns, identifier, name):
         asked = f"Name it with --column; of {', '.join(head)}. (An assignment graded by a scale takes no points.)"
         raise UseError(f"Which column of the worksheet takes the points is not clear: {could}. {asked}")
     return next(iter(found.items()))
-
-
-def _late(row, identifier, grade, submitted):
-    """(how late, when, whether the due date was moved), as a row says; None where nothing was handed in."""
-    said = [part.strip() for cell in row[identifier + 1 : grade] for part in cell.split(" - ")[1:]]
-    words = next((part for part in said if _LASTS.search(part) and not _has_date(part)), "")
-    there = row[submitted].strip() not in ("-", "")
-    return (words, when(row[submitted]), any(map(_has_date, said))) if there else None

@@ -9,7 +9,6 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import product
 from pathlib import Path
 from statistics import median
 
@@ -36,8 +35,8 @@ class Question:
     record: tuple = field(default=(), compare=False)
 
 
-def write(out, root=".", seed=""):
-    """Write oral.pdf into the folder `out`; returns lines. root: of the course; seed: another one, other questions.
+def write(out, root="."):
+    """Write oral.pdf into the folder `out`; returns lines. root: of the course.
 
     Raises UseError where nothing is collected.
     """
@@ -48,7 +47,7 @@ def write(out, root=".", seed=""):
     told = {COUNT: "", 0: "Nothing of their own was handed in that a question could be drawn from."}
     for number, path in paths.items():
         with handed.opened(number, path) as submission:
-            asked = draw(candidates(submission, str(Path(root).resolve())), taken, f"{seed} {number}")
+            asked = draw(candidates(submission, str(Path(root).resolve())), taken, number)
         note = told.get(len(asked), "Nothing else was handed in that a question could be drawn from.")
         questions = [vars(each) | {"record": list(each.record)} for each in asked]
         students.append({"number": number, "note": note, "questions": questions})
@@ -85,32 +84,32 @@ def candidates(submission, root):
     """All Questions that can be asked about a submission."""
     found = []
     scripts = partial(_scripts, root=root)
-    for look in (_epochs, _steps, _warm_up, _settings, _speedups, _losses, _searches, scripts, _answers):
+    for look in (_epochs, _warm_up, _settings, _speedups, scripts, _answers):
         with suppress(Exception):  # whatever a record holds, the other questions are asked
             found += look(submission)
     return found
 
 
 def _runs(submission):
-    """(what to call it, Held) of the first runs that were measured."""
-    held = [each for each in submission.course.held.values() if each.run.kind == "measured" and each.run.steady]
-    for each in held[:RUNS]:
-        yield each.name + (f", on {several(each.run.workers, 'worker')}," if each.run.workers else ""), each
+    """(what to call it, Run) of the first runs that were measured."""
+    held = [(n, run) for n, run in submission.course.held.items() if run.kind == "measured" and run.steady]
+    for name, run in held[:RUNS]:
+        yield name + (f", on {several(run.workers, 'worker')}," if run.workers else ""), run
 
 
-def _steady(held):
-    return [epoch for epoch in held.run.epochs if epoch.epoch]
+def _steady(run):
+    return [epoch for epoch in run.epochs if epoch.epoch]
 
 
 def _epochs(submission):
-    for name, held in _runs(submission):
-        epochs = _steady(held)
+    for name, run in _runs(submission):
+        epochs = _steady(run)
         middle = median(epoch.seconds for epoch in epochs)
         unlike = [epoch for epoch in epochs if len(epochs) > 2 and abs(epoch.seconds / middle - 1) >= UNLIKE]
         for epoch in sorted(unlike, key=lambda each: -abs(each.seconds - middle))[:3]:
             times = f"{epoch.seconds / middle:.2f} times"
             text = f"Epoch {epoch.epoch + 1} of your run {name} took {times} the median: why?"
-            every = ", ".join(f"{each.epoch + 1}: {digits(each.seconds)}" for each in held.run.epochs[:20])
+            every = ", ".join(f"{each.epoch + 1}: {digits(each.seconds)}" for each in run.epochs[:20])
             record = [f"Seconds by epoch: {every}. Median without the first: {digits(middle)}."]
             if epoch.others is not None:
                 record.append(f"Other programs took {epoch.others:.0%} of the cores meanwhile.")
@@ -119,20 +118,9 @@ def _epochs(submission):
             yield Question("epoch", text, record=tuple(record))
 
 
-def _steps(submission):
-    for name, held in _runs(submission):
-        steps = [(s, e.epoch + 1, n) for e in _steady(held) for n, s in enumerate(e.step_seconds, 1)]
-        middle = median(seconds for seconds, _, _ in steps)
-        for seconds, epoch, number in sorted(steps, reverse=True)[:3]:
-            text = f"Step {number} of epoch {epoch} of {name} took {digits(seconds)} s, and the median of all steps is "
-            text += f"{digits(middle)} s. What can hold up one step, and who waits for it?"
-            of = ", ".join([digits(s) for s, e, _ in steps if e == epoch][:24])
-            yield Question("step", text, record=(f"Seconds of the steps of epoch {epoch}: {of}.",))
-
-
 def _warm_up(submission):
-    for name, held in _runs(submission):
-        first, rest = held.run.epochs[0], median(epoch.seconds for epoch in _steady(held))
+    for name, run in _runs(submission):
+        first, rest = run.epochs[0], median(epoch.seconds for epoch in _steady(run))
         text = f"The first epoch of {name} took {first.seconds / rest:.2f} times as long as the median of the others. "
         text += "What happens in it, and what becomes of your speedup if it is counted in?"
         record = f"First epoch {digits(first.seconds)} s, median of the others {digits(rest)} s."
@@ -140,12 +128,12 @@ def _warm_up(submission):
 
 
 def _settings(submission):
-    for name, held in _runs(submission):
-        has, rate = held.run.configuration, held.run.configuration.learning_rate
+    for name, run in _runs(submission):
+        has, rate = run.configuration, run.configuration.learning_rate
         if has.global_batch and has.local_batch and rate and (has.workers or 1) > 1:
             text = f"{name} had a local batch of {has.local_batch}, a global batch of {has.global_batch} and a "
             text += f"learning rate of {rate:g}. How do they belong together, and what would you take for 8 workers?"
-            record = f"{held.run.steps or 'unknown'} steps per epoch; {has.strategy}; {has.images or 'all'} images."
+            record = f"{run.steps or 'unknown'} steps per epoch; {has.strategy}; {has.images or 'all'} images."
             yield Question("settings", text, record=(record,))
 
 
@@ -160,32 +148,6 @@ def _speedups(submission):
         yield Question("speedup", text, record=tuple(record))
 
 
-def _losses(submission):
-    runs = [(name, held, held.run.epochs[-1].metrics.get("loss")) for name, held in _runs(submission)]
-    ends = [each for each in runs if each[2] is not None]
-    alone = [each for each in ends if each[1].run.workers == 1][:1]
-    for (_, one, loss_of_one), (name, held, loss) in product(alone, ends):
-        if held.run.workers != 1:
-            text = f"After the last epoch the loss is {loss_of_one:.4f} for {one.name}, on 1 worker, and "
-            text += f"{loss:.4f} for {name.rstrip(',')}. What is different for the optimizer?"
-            yield Question("loss", text, record=(_updates(one), _updates(held)))
-
-
-def _updates(held):
-    has = held.run.configuration
-    of = f"global batch {has.global_batch}, learning rate {has.learning_rate}, seed {has.seed}"
-    return f"{held.name}: {of}, {held.run.steps} updates per epoch."
-
-
-def _searches(submission):
-    for name, data in submission.course.measured.items():
-        if name.endswith(".maxbatch.json"):
-            text = f"For {data['model']} your search found {data['largest']} as the largest batch that fits, and "
-            text += f"{data['fails']} does not. What fills the memory, and what would half the precision change?"
-            trials = ", ".join(f"{each['batch']} {'fits' if each['fits'] else 'does not'}" for each in data["trials"])
-            yield Question("memory", text, record=(f"{name}, {data['device']}: {trials}."[:LONGEST],))
-
-
 _ASKED = ("What would happen without this line?", "Why does this line stand where it does, and not elsewhere?")
 
 
@@ -195,7 +157,7 @@ def _scripts(submission, root):
         if name not in submission.contents:
             continue
         lines, short = submission.contents[name].decode(errors="replace").split("\n"), Path(name).name
-        made = [held.name for held in submission.course.held.values() if _made_with(submission, held, name)]
+        made = [n for n, run in submission.course.held.items() if _made_with(submission, run, name)]
         record = [f"The blank form of {short} does not have it."]
         record += [f"Runs that were made with this script: {', '.join(made[:6]) or 'none that is on record'}."]
         own = other_lines(blank.split("\n"), lines)
@@ -205,9 +167,9 @@ def _scripts(submission, root):
                 yield Question("script", f"Line {n + 1} of your {short}. {asked}", quoted, tuple(record))
 
 
-def _made_with(submission, held, name):
-    script = submission.course.script_of(held.run)[0]
-    return script == Path(name).name and held.run.script_sha256 in submission.digests(name)
+def _made_with(submission, run, name):
+    script = submission.course.script_of(run)[0]
+    return script == Path(name).name and run.script_sha256 in submission.digests(name)
 
 
 def _answers(submission):

@@ -1,6 +1,5 @@
 """PDF for the instructor: points, findings and what was decided about them, mistakes, and what waits for a person."""
 
-from collections import Counter
 from pathlib import Path
 from statistics import fmean
 
@@ -9,14 +8,12 @@ from labs.report import document
 from teaching.grading import feedback, pins, points, term
 
 MOST_HINTS, LONGEST = 20, 300
-MOST_SPEEDUPS = 12  # of one submission, in the figure of all
 
 
 def pdf(graded, made):
     """The overview of a Graded, as bytes. made: {number: its PointsLines}."""
     found, rules, numbers = graded.found, graded.rules, sorted(made)
     lines = grouped((line.id, line) for of_one in made.values() for line in of_one)
-    figure = _speedups({number: each["speedups"] for number, each in found.items() if each["speedups"]})
     data = {
         "title": "Overview of the submissions",
         "count": len(found),
@@ -34,17 +31,10 @@ def pdf(graded, made):
             if each.severity != "note"
         ],
         "waiting": [[said, ", ".join(whose)] for said, whose in waiting(made, rules)],
-        "disputes": [
-            [number, feedback.titled(id, rules), graded.disputed[number][id].reason[:LONGEST]]
-            for number in numbers
-            for id in graded.waits(number)
-        ],
         "told": [[number, line[:LONGEST]] for number in numbers for line in found[number]["told"]],
-        "alt": figure.alt if figure else None,
         "collected": [[number, line[:LONGEST]] for number, told in sorted(graded.collected.items()) for line in told],
     }
-    beside = {"speedups.svg": document.svg(figure)} if figure else {}
-    return document.of_data(Path(__file__).with_name("overview.typ"), data, beside)
+    return document.of_data(Path(__file__).with_name("overview.typ"), data)
 
 
 def _row(lines, findings):
@@ -79,8 +69,9 @@ def still_open(graded, made):
     found, own = graded.found, {number: graded.own(number) for number in graded.found}
     for number, each in found.items():
         yield from term.waiting(number, each["checks"], own[number].checks)
-    unrun = Counter(n for n, of_one in made.items() for line in of_one if line.why == points.NOT_JUDGED)
-    yield from points.not_run(unrun)
+    unrun = [number for number, of_one in made.items() for line in of_one if line.why == points.NOT_JUDGED]
+    if unrun:
+        yield f"Not run yet, so open: {len(unrun)} checks of {few(sorted({*unrun}))}. `teach check` runs them."
     for said, numbers in waiting(made, graded.rules):
         yield f"Open: {said}: {few(numbers)}"
     if waits := [n for n, each in found.items() if any(_undecided(one, own[n]) for one in each["findings"])]:
@@ -92,9 +83,6 @@ def still_open(graded, made):
             elif each.state == "confirmed" and not each.sentence:
                 command = f'teach mark {number} --confirm "{kind}" --sentence "..."'
                 yield f"{number}: {kind} is confirmed without a sentence, so its feedback says nothing of it: {command}"
-    for number in graded.disputed:
-        if ids := graded.waits(number):
-            yield f"{number} disputes {', '.join(ids)}: not answered yet; see the desk."
 
 
 def _undecided(finding, own):
@@ -115,27 +103,3 @@ def is_decided(finding, own):
     """Whether a person has said something of a finding; those of its kind elsewhere may have come later."""
     decision = own.findings.get(finding.kind)
     return decision is not None and (not decision.about or finding.where in decision.about)
-
-
-def _speedups(runs):
-    """Every speedup with its interval over the submissions; None where there is none."""
-    from labs.show import figure as figures
-
-    if not runs:
-        return None
-    figure, (axis,) = figures.new_figure(width=7.5)
-    said, marked = [], set()
-    shown = [(place, number, row) for place, number in enumerate(sorted(runs)) for row in runs[number][:MOST_SPEEDUPS]]
-    for place, number, (source, workers, speedup, interval) in shown:
-        low, high = interval or (speedup, speedup)
-        style = {"fmt": figures.MARKERS[workers % 6], "color": figures.COLOURS[workers % 6], "capsize": 2}
-        label = None if workers in marked else f"{workers} workers"
-        marked.add(workers)
-        axis.errorbar(place, speedup, [[max(0, speedup - low)], [max(0, high - speedup)]], label=label, **style)
-        within = f" [{low:.3g}, {high:.3g}]" if interval else ""
-        said.append(f"{number}, {source.removesuffix('.json')}: {speedup:.3g}{within}")
-    axis.set_xticks(range(len(runs)), sorted(runs), rotation=90)
-    axis.set(xlabel="submission", ylabel="speedup (times)", ylim=(0, None))
-    axis.legend()
-    alt = "Speedups by submission, with 95 % intervals. " + "; ".join(said) + "."
-    return figures.finished(figure, alt, "measured", note="as the records say")

@@ -5,7 +5,6 @@ Hints are the same where only their numbers and quoted words differ, which come 
 """
 
 import json
-import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,26 +67,23 @@ def pinned(pins, found):
     return {pin.check: pin for pin in pins if pin.check in hints and pin.is_about(pin.check, hints[pin.check])}
 
 
-def add(out, found, check, comment, number=None, share=0.0):
+def add(out, found, check, comment, number=None):
     """Pin a comment to a mistake at a check: the one of submission `number`, or the only one; returns the Mistake.
 
     Raises UseError: nobody made a mistake there, or several were made and `number` does not say which one is meant.
     """
     there = [each for each in mistakes(found) if each.check == check]
     meant = [each for each in there if number is None or number in each.numbers]
-    if not (math.isfinite(share) and 0 <= share <= 1):
-        raise UseError(f"{share} is no share of the points: give a number from 0 to 1.")
     if len(meant) != 1:
         said = "".join(f"\n  {len(each.numbers)} x, as in {each.numbers[0]}: {each.hint:.100}" for each in there)
         nobody = f"{number} made no" if number else "Nobody made a"
         problem = "Several mistakes were made" if len(meant) > 1 else f"{nobody} mistake"
         raise UseError(f"{problem} at {check}. {'Say whose is meant, with --of.' if there else ''}{said}".strip())
-    pin = Pin(check=check, hint=meant[0].hint, comment=marks.fit_to_read(out, None, comment), share=share)
+    pin = Pin(check=check, hint=meant[0].hint, comment=marks.fit_to_read(out, None, comment))
     path = Path(out, "rubric.toml")
-    lines = ["\n[[pin]]", *(f"{key} = {_toml(value)}" for key, value in pin.model_dump().items())]
     with files.locked(path):
-        text = files.read(path).decode().rstrip("\n") + "\n" + "\n".join(lines) + "\n"
-        store.write_toml(path, text, f"{path} takes no [[pin]] at its end: write its pins as [[pin]].")
+        lines = (f"{key} = {_toml(value)}" for key, value in pin.model_dump().items())
+        store.append_toml(path, ["", "[[pin]]", *lines])
     return meant[0]
 
 

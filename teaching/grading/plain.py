@@ -23,8 +23,7 @@ from typing import NamedTuple
 
 from labs import files
 from labs.results.intervals import Estimate
-from labs.results.record import Configuration
-from labs.results.run import Run
+from labs.results.run import Configuration, Run
 from teaching.grading import magics
 
 _NAMES = {kind: set(names) for kind, names in files.beside(__file__).items()}
@@ -76,14 +75,17 @@ def written(text):
     return list(kept.values()), told
 
 
-def about(sources, id, names):
-    """Those of some cells' sources that call the check `id`, or bind one of the names that it is called with."""
-    found = []
-    for source in sources:
+def about(text, names):
+    """{id: sources of the cells that call the check, or bind one of the names that it is called with} of a notebook as
+    bytes. names: {id: those names}."""
+    found = {id: [] for id in names}
+    for source in written(text)[0]:
+        bound = set()
         with suppress(*magics.UNFIT):
-            tree = magics.tree(magics.without(source))
-            if f'"{id}"' in source or f"'{id}'" in source or names & set(_bound(tree)):
-                found.append(source)
+            bound = set(_bound(magics.tree(magics.without(source))))
+        for id, called_with in names.items():
+            if f'"{id}"' in source or f"'{id}'" in source or bound & called_with:
+                found[id].append(source)
     return found
 
 

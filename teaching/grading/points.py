@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from labs.printed import few
 from teaching.grading import pins
 from teaching.grading.finding import by_id
 from teaching.grading.marks import Marks, digest
@@ -46,7 +45,7 @@ def lines(found, rubric, marks=None):
 
 def handed_in(found):
     """Whether there was anything to look at. In an empty or damaged submission nothing can be open."""
-    return any(found.get(key) for key in ("checks", "answers", "findings", "prints", "alike", "steps", "tables"))
+    return any(found.get(key) for key in ("notebooks", "answers", "findings", "alike", "steps", "tables"))
 
 
 def _check(id, of, judged, share, pin, handed):
@@ -75,9 +74,3 @@ def _state(share):
 def total(made):
     """The sum of some PointsLines, not below 0."""
     return round(max(0.0, sum(line.points for line in made)), 3)
-
-
-def not_run(unrun):
-    """A line on checks that are open since nothing was run. unrun: a Counter {number of a submission: checks}."""
-    if unrun:
-        yield f"Not run yet, so open: {unrun.total()} checks of {few(sorted(unrun))}. `teach check` runs them."

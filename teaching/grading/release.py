@@ -1,6 +1,5 @@
 """course.zip: what students get of the course, in one file that `labs update` reads, too."""
 
-import importlib.util
 import re
 import tempfile
 from pathlib import Path
@@ -11,7 +10,7 @@ from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.report.archive import zipped
 from labs.slurm import sites
-from teaching.author import hidden, sources, students, web
+from teaching.author import hidden, sources, students
 
 TOP = "course/"  # the folder that the zip unpacks to
 _NOTEBOOK = re.compile(r"notebooks/([^/]+)\.ipynb")
@@ -26,9 +25,10 @@ class LeakError(LabsError):
 def release(root, out, site=None, notebooks=None, criteria=True, version=labs.__version__, date=None):
     """Write the zip `out` with what students get of the course at `root`; returns the names of its notebooks.
 
-    site: besides `local` the one whose files go along (default: all); notebooks: as "00-05,11" (default: all);
-    criteria: whether what a good answer contains goes along. Version and date are those of `students.student_tree`.
-    The same input gives the same bytes. Raises UseError (no such site or notebook), LeakError, BuildError.
+    site: besides `local` the one whose files go along (default: all); notebooks: as "00-05,11", or a path, as afternoon
+    (default: all); criteria: whether what a good answer contains goes along. Version and date are those of
+    `students.student_tree`. The same input gives the same bytes. Raises UseError (no such site or notebook), LeakError,
+    BuildError.
     """
     if site is not None:
         sites.load(site, root)
@@ -53,22 +53,12 @@ def release(root, out, site=None, notebooks=None, criteria=True, version=labs.__
     return [name for name in names if _NOTEBOOK.fullmatch(name)]
 
 
-def pages(root, out, notebooks):
-    """Write the site's pages of these notebooks for students beside the release `out`; returns what to say of it."""
-    if importlib.util.find_spec("sphinx") is None:
-        return "Its web pages were not made: Sphinx is not installed here (`make site` installs it)."
-    beside = Path(out).with_name(f"{Path(out).stem}-web.zip")
-    with tempfile.TemporaryDirectory(prefix="labs-release-") as folder:
-        web.build(root, folder, ("students",), notebooks.__contains__)
-        found = sorted(path for path in Path(folder).rglob("*") if path.is_file())
-        files.write(beside, zipped({path.relative_to(folder).as_posix(): path.read_bytes() for path in found}))
-    return f"Wrote {beside}: the same as web pages, for students/index.html."
-
-
 def _chosen(notebooks, known):
-    """The names that "00-05,11" means, of those that are known. Raises UseError."""
+    """The names that "00-05,11" or a path means, of those that are known. Raises UseError."""
     if notebooks is None:
         return set(known)
+    if notebooks in tasks.PATHS:
+        return {lesson.notebook for lesson in tasks.on_path(notebooks)}
     chosen, numbers = set(), {name: name.partition("_")[0] for name in known}
     for part in notebooks.split(","):
         found = re.fullmatch(r"\s*(\d\d[a-z]?)(?:-(\d\d[a-z]?))?\s*", part)

@@ -25,12 +25,11 @@ def text(names, made, most, comments):
     ids = list(dict.fromkeys(line.id for lines in made.values() for line in lines))
     buffer = io.StringIO()
     rows = csv.writer(buffer, lineterminator="\r\n")
-    head = ["Number", "Identifier", "ID", "Full name", "Student", "Grade", "Maximum Grade", "Open", "Feedback comments"]
+    head = ["Number", "ID", "Full name", "Grade", "Maximum Grade", "Open", "Feedback comments"]
     rows.writerow([*head, *map(cell, ids)])
     for number, lines in sorted(made.items()):
-        who, of_id = names.get(number, {"who": "", "id": "", "platform": ""}), {line.id: line.points for line in lines}
-        identifier = f"Participant {who['id']}" if who["platform"] == "moodle" else ""
-        row = [number, identifier, who["id"], who["who"], who["who"], f"{points.total(lines):g}", f"{most:g}"]
+        who, of_id = names.get(number, {"who": "", "id": ""}), {line.id: line.points for line in lines}
+        row = [number, who["id"], who["who"], f"{points.total(lines):g}", f"{most:g}"]
         row += [sum(line.open for line in lines), comments.get(number, "")]
         rows.writerow([*map(cell, row), *(f"{of_id[id]:g}" if id in of_id else "" for id in ids)])
     return buffer.getvalue()

@@ -1,50 +1,41 @@
 """What of a submission stands beside a question: the code of a check, what was changed in scripts, lines of logs, and
 where the runs were made."""
 
-import json
-import re
 from contextlib import suppress
 from difflib import unified_diff
 from functools import cache
 from pathlib import Path
 
-from labs.blanks import BuildError
 from labs.checks import tasks
 from labs.errors import LabsError
 from labs.report import evidence
 from labs.results.run import load
-from teaching.grading import collect, reference
+from teaching.grading import plain, reference
 from teaching.grading.handed import ROOT
 
-_CHECK = re.compile(r"\bcheck\(\s*[\"']([^\"']+)[\"']")
 MOST_RUNS = 12
+LONGEST = 20_000  # characters of the code of a check
 
 
-def code(packed):
-    """{id: source} of the cells with checks in the course's notebooks of a collected submission, a path, as far as the
-    student changed them."""
+def code(submission, root):
+    """{id: source} of what a student wrote for each check: the cells that call it or bind what it is called with, as
+    far as they are not as the course gives them; of a check of a batch script, that."""
     found = {}
-    names = [f"notebooks/{lesson.notebook}.ipynb" for lesson in tasks.lessons().values()]
-    for name, content in collect.contents(packed, names).items():
-        given, cells = _given(Path(name).stem), []
-        with suppress(ValueError, KeyError, TypeError, RecursionError):
-            cells = list(json.loads(content)["cells"])
-        for cell in cells:
-            with suppress(KeyError, TypeError, AttributeError, IndexError):  # a damaged one hides no other
-                source = "".join(cell["source"]).strip()
-                id = cell["metadata"].get("labs", {}).get("id") or _CHECK.findall(source)[0]
-                if cell["cell_type"] == "code" and isinstance(id, str) and source not in given:
-                    found.setdefault(id, source)
+    for lesson in tasks.lessons().values():
+        notebook = f"notebooks/{lesson.notebook}.ipynb"
+        if notebook not in submission.contents:
+            continue
+        asked = reference.asked(root, lesson.notebook)
+        given = set(map(str.strip, reference.forms(root, lesson.notebook)[1].values()))
+        names = {id: {name for name in each.names if name} for id, each in asked.items()}
+        for id, sources in plain.about(submission.contents[notebook], names).items():
+            written = [source for source in sources if source.strip() not in given]
+            if batch := asked[id].batch:
+                paths = sorted(submission.root.glob(f"slurm/*/{batch}"))
+                written = [path.read_text(errors="replace") for path in paths]
+            if written:
+                found[id] = "\n\n".join(written)[:LONGEST]
     return found
-
-
-@cache
-def _given(notebook):
-    """The sources of a notebook's code cells, as students get them; empty for one that is not of the course."""
-    with suppress(OSError, BuildError, LabsError, StopIteration):
-        if Path(ROOT, "solutions", f"{notebook}.py").is_file():
-            return {source.strip() for source in reference.forms(ROOT, notebook)[1].values()}
-    return set()
 
 
 def changes(contents, wanted, code=""):
@@ -69,7 +60,7 @@ def _blank(name):
 
 
 def logs(submission, item):
-    """The labs.report.form.Lines of each log of the runs that a task asks for."""
+    """{file, lines} of each log of the runs that a task asks for."""
     return list(evidence.logs(submission.course, _names(submission, item.evidence.runs), set()))
 
 

@@ -35,14 +35,14 @@ class Checked(_StorePart):
     """What was found about a submission (teaching.grading.check)."""
 
     key: str
-    checks: dict[str, dict[str, CheckResult]]
+    submission: str
+    notebooks: list[str]
+    claimed: list[str]
     answers: dict[str, str]
+    code: dict[str, str]
     findings: list[Finding]
-    told: list[str]
     steps: list[tuple[str, str, str | None, list[Positive]]]
-    prints: dict[str, str]
     alike: dict[str, list[str]]
-    speedups: list[tuple[str, int, Number, tuple[Number, Number] | None]]
     tables: dict[str, list[Annotated[list[str | list[str]], Field(min_length=2)]]]
 
 
@@ -56,13 +56,6 @@ class ReplayedNotebook(_StorePart):
     seconds: Number
 
 
-class Rerun(_StorePart):
-    """What came of a script that was trained again (teaching.grading.rerun)."""
-
-    lines: list[str]
-    findings: list[Finding]
-
-
 _AGAIN = "delete it and run `teach {}` again, which writes it anew."
 # By name or folder: what the file holds, and what helps where it is damaged.
 _KINDS = {
@@ -72,7 +65,6 @@ _KINDS = {
     "notebooks.json": (Names, "name those that count again: `teach check --notebooks ...`"),
     "checked": (Checked, _AGAIN.format("check")),
     "replayed": (ReplayedNotebook, _AGAIN.format("check")),
-    "rerun": (Rerun, _AGAIN.format("rerun")),
 }
 
 
@@ -104,12 +96,16 @@ def load(path, validate, help, form="JSON") -> tuple[Any, Any]:
     raise UseError(f"{path} is damaged: {mistake} Nothing was changed; {help}") from None
 
 
-def write_toml(path, text, otherwise):
-    """Replace a TOML file. Raises UseError, with the text `otherwise`, where it would not be TOML any more."""
+def append_toml(path, lines, head=""):
+    """Put lines at the end of a TOML file, which begins with `head` where it is new. Raises UseError where it would not
+    be TOML any more."""
+    before = files.read(path).decode() if path.exists() else head
+    text = "\n".join([before.rstrip("\n"), *lines, ""])
     try:
         tomllib.loads(text)
     except ValueError:
-        raise UseError(otherwise) from None
+        form = "Write its tables as [notebook.NN], [[answer]], [[comment]] and [[pin]]"
+        raise UseError(f"{path} takes nothing more at its end. {form}. Nothing was changed.") from None
     files.write(path, text)
 
 

@@ -9,26 +9,18 @@ from pathlib import Path
 
 from labs import files
 from labs.errors import UseError
-from teaching.grading import canvas, collect, moodle, points, table
+from teaching.grading import canvas, moodle, points, table
 
 
 def sheet(path, column=None):
     """The table.Sheet of a file of Moodle or Canvas. Raises UseError: it is neither, or its column is not clear."""
-    for each in table.read(path):
-        if each.rows and (found := canvas.sheet(each, column) or moodle.sheet(each, column)):
-            return found
+    given = table.read(path)
+    if given.rows and (found := canvas.sheet(given, column) or moodle.sheet(given, column)):
+        return found
     raise UseError(
         f"{path} is neither a grading worksheet of Moodle (each row begins as Participant 123, in any language) nor a "
         "gradebook of Canvas (its first line begins Student,ID): give the file as the platform gave it."
     )
-
-
-def of_hand_ins(path, column=None):
-    """The Sheet of a worksheet that says when each was handed in. Raises UseError, also for a gradebook of Canvas."""
-    if any(map(canvas.is_gradebook, table.read(path))):
-        why = "does not say when something was handed in. Leave it out: Canvas marks what is late in its export's names"
-        raise UseError(f"{path} is a gradebook of Canvas, which {why}.")
-    return sheet(path, column)
 
 
 def give_back(graded, made, path=None, column=None):
@@ -51,7 +43,7 @@ def give_back(graded, made, path=None, column=None):
     told = _filled(graded, found, rows, made, Path(path))
     told += [f"{number}, {names[number]['who']}: {why}." for number, why in sorted(strangers.items())]
     taken = set(rows.values())
-    others = [f"{id} {''.join(found.names[at[0]])}".strip() for id, at in found.rows.items() if not taken & set(at)]
+    others = [f"{id} {found.names[at[0]]}".strip() for id, at in found.rows.items() if not taken & set(at)]
     told += [f"In the file, and no submission is theirs: {'; '.join(others)}."] * bool(others) + feedback
     return [line.replace("\n", r"\n") for line in told]  # names are in it
 
@@ -63,7 +55,7 @@ def _filled(graded, found, rows, made, path):
     open_items = {number: sum(line.open for line in made[number]) for number in sorted(rows)}
     for number, row in rows.items():
         now, total = found.table.rows[row][found.column].strip(), points.total(made[number])
-        if not collect.holds(graded.paths[number]):
+        if not points.handed_in(graded.found[number]):
             left["what was handed in cannot be read"] += 1
         elif open_items[number]:
             left["items are open"] += 1
@@ -82,7 +74,8 @@ def _filled(graded, found, rows, made, path):
         raise UseError(f"{said} It was not filled. The rubric has {most:g} in all; {change}.")
     target = graded.out / f"filled_{path.name}"
     files.write(target, found.table.filled(cells))
-    told = [f"{target}: points of {filled} of {len(rows)} in {column!r}. To upload as {found.table.form}."]
+    form = f"UTF-8, {table.SEPARATORS[found.table.separator]}"
+    told = [f"{target}: points of {filled} of {len(rows)} in {column!r}. To upload as {form}."]
     told += [f"{other} of them held other points before."] * bool(other)
     if left:
         told.append(f"Cells left as they were: {', '.join(f'{n} ({why})' for why, n in sorted(left.items()))}.")

@@ -11,15 +11,13 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
-import uuid
 from pathlib import Path
 
 import psutil
 from tree import ROOT, clean_environment, tracked
 from waiting import until
 
-MARK = "LABS_BROWSER_MARK"  # in the environment of all that a server starts
-CALL = re.compile(r'^(?:\w+ = )?(?:widgets\.explore\(\s*|game\.show\("[\w.]+", )([\w.]+)', re.MULTILINE)
+CALL = re.compile(r"^(?:\w+ = )?(?:widgets\.explore|game\.show)\(", re.MULTILINE).search
 
 
 def chromium():
@@ -36,27 +34,19 @@ def missing():
     return None
 
 
-def cells(name, root=ROOT):
+def cells(name):
     """The cells of student notebook `name` as (type, text)."""
-    found = json.loads((Path(root) / f"notebooks/{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+    found = json.loads((ROOT / f"notebooks/{name}.ipynb").read_text(encoding="utf-8"))["cells"]
     return [(cell["cell_type"], "".join(cell["source"])) for cell in found]
 
 
-def widgets(root=ROOT):
-    """{name of a student notebook that calls widgets.explore: {number of the cell: what it draws}}."""
-    found = {}
-    for path in sorted(Path(root, "notebooks").glob("*.ipynb")):
-        calls = {
-            number: CALL.search(text) for number, (kind, text) in enumerate(cells(path.stem, root)) if kind == "code"
-        }
-        found[path.stem] = {number: call[1].rpartition(".")[2] for number, call in calls.items() if call}
-    return {name: calls for name, calls in found.items() if calls}
-
-
-def label(name, number):
-    """Of the widget in cell `number` of notebook `name`: its notebook's number, its own, and what it draws."""
-    calls = widgets()[name]
-    return f"{name.partition('_')[0]}_{[*calls].index(number) + 1}-{calls[number]}"
+def widgets():
+    """{name of a student notebook that calls widgets.explore: numbers of the cells}."""
+    names = (path.stem for path in sorted(Path(ROOT, "notebooks").glob("*.ipynb")))
+    called = {
+        name: [n for n, (kind, text) in enumerate(cells(name)) if kind == "code" and CALL(text)] for name in names
+    }
+    return {name: numbers for name, numbers in called.items() if numbers}
 
 
 def copy_course(folder):
@@ -66,55 +56,22 @@ def copy_course(folder):
         shutil.copy2(ROOT / name, Path(folder, name))
 
 
-def marked(mark):
-    """Running processes that were started with `mark` in their environment."""
-    found = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
-
-
-def none_left(find, seconds=120):
-    """Wait until `find` finds no process; otherwise end those that it finds, and raise with their commands."""
-    if until(lambda: not find(), seconds):
-        return
-    left = []
-    for process in find():
-        with contextlib.suppress(psutil.Error):
-            left.append(" ".join(process.cmdline())[:200])
-            process.kill()
-    raise AssertionError(f"these processes outlived their server or browser: {left}")
-
-
 @contextlib.contextmanager
-def server(folder):
+def server(folder, token=""):
     """`make lab` on the course tree in `folder`: gives the address. At its end none of its processes is left.
 
     It imports the tree's own labs, with the packages of this Python; settings and runtime files stay out of yours.
     """
     with tempfile.TemporaryDirectory() as own:
-        mark, log = uuid.uuid4().hex, Path(own, "log")
+        log = Path(own, "log")
         places = {f"JUPYTER_{name}_DIR": f"{own}/{name}" for name in ("CONFIG", "DATA", "RUNTIME")}
-        environment = clean_environment(
-            **places,
-            **{MARK: mark},
-            IPYTHONDIR=f"{own}/ipython",
-            PYTHONPATH=str(folder),
-            UV_PROJECT_ENVIRONMENT=sys.prefix,
-            LABS_PRESET="test",
-        )
-        environment.pop("LABS_RUNS", None)
-        options = "--no-browser --port=0 --IdentityProvider.token= --LabApp.expose_app_in_browser=True"
+        places |= {"IPYTHONDIR": f"{own}/ipython", "LABS_PRESET": "test", "LABS_RUNS": "runs"}
+        environment = clean_environment(**places, PYTHONPATH=str(folder), UV_PROJECT_ENVIRONMENT=sys.prefix)
+        options = f"--no-browser --port=0 --IdentityProvider.token={token} --LabApp.expose_app_in_browser=True"
+        command, quiet = ["make", "-o", "setup", "lab", f"ARGS={options}"], subprocess.DEVNULL
         with open(log, "w") as out:
             process = subprocess.Popen(
-                ["make", "-o", "setup", "lab", f"ARGS={options}"],
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
+                command, cwd=folder, env=environment, stdin=quiet, stdout=out, stderr=subprocess.STDOUT
             )
         try:
             until(lambda: process.poll() is not None or address(places["JUPYTER_RUNTIME_DIR"]))
@@ -122,9 +79,13 @@ def server(folder):
                 raise RuntimeError("JupyterLab does not answer:\n" + log.read_text())
             yield url
         finally:
+            started = [] if process.poll() is not None else psutil.Process(process.pid).children(recursive=True)
             process.terminate()
             process.wait(300)
-            none_left(lambda: marked(mark))
+            _, left = psutil.wait_procs(started, 120)
+            for each in left:
+                each.kill()
+            assert not left, f"these processes outlived their server: {left}"
 
 
 def address(runtime):
@@ -132,29 +93,23 @@ def address(runtime):
     with contextlib.suppress(OSError, ValueError):  # no file yet, half of it, no answer
         (told,) = Path(runtime).glob("jpserver-*.json")
         url = f"http://127.0.0.1:{json.loads(told.read_text())['port']}"
-        with urllib.request.urlopen(f"{url}/api", timeout=60) as answer:
+        with urllib.request.urlopen(f"{url}/api", timeout=60) as answer:  # which needs no token
             return url if answer.status == 200 else None
     return None
 
 
 @contextlib.contextmanager
 def browser():
-    """Chromium without a window (playwright.sync_api.Browser). At its end none of its processes is left.
+    """Chromium without a window (playwright.sync_api.Browser).
 
     While it is open this thread has a running event loop: nothing else here may start one (asyncio.run, nbclient).
     """
     from playwright.sync_api import sync_playwright
 
-    before, started = set(psutil.Process().children()), set()
-    try:
-        with sync_playwright() as playwright:
-            opened = playwright.chromium.launch(executable_path=chromium(), timeout=300_000)
-            drivers = set(psutil.Process().children()) - before
-            yield opened
-            started = drivers.union(*(driver.children(recursive=True) for driver in drivers))
-            opened.close()
-    finally:
-        none_left(lambda: [p for p in started if p.is_running() and p.status() != psutil.STATUS_ZOMBIE])
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium(), timeout=300_000)
+        yield opened
+        opened.close()
 
 
 # These run in the page. [execution counts of the code cells with these numbers, or of all; texts of error outputs],
@@ -186,9 +141,8 @@ class Notebook:
         self.name, self.outside, self.counts = name, [], None
         self.page = browser.new_page(viewport={"width": 1366, "height": 768})
         self.page.set_default_timeout(300_000)  # ms, also of going to a page: for what never comes
-        own = re.compile(
-            rf"(https?|ws)://{re.escape(url.partition('//')[2])}/|data:|blob:|about:|chrome(-extension)?:"
-        )  # the last: to show a PDF
+        server = re.escape(url.partition("//")[2])
+        own = re.compile(rf"(https?|ws)://{server}/|data:|blob:|about:|chrome(-extension)?:")  # the last: to show a PDF
         for event in ("request", "websocket"):
             self.page.on(event, lambda asked: own.match(asked.url) or self.outside.append(asked.url))
         self.page.goto(f"{url}/lab/workspaces/{name}/tree/{folder}/{name}.ipynb?reset")

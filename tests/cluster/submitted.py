@@ -5,6 +5,8 @@ import sys
 import time
 from pathlib import Path
 
+from waiting import until
+
 from setup.cluster.practice import ROOT
 
 OVER = ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE")
@@ -23,13 +25,8 @@ class Job:
         self.cluster, self.runs, self.script = cluster, Path(runs), Path(script)
         self.runs.mkdir(parents=True, exist_ok=True)
         files = [f"--output={runs}/%x_%j.out", f"--error={runs}/%x_%j.err"]
-        environment = {
-            "LABS_RUNS": str(runs),
-            "LABS_PYTHON": sys.executable,
-            "TMPDIR": str(runs),
-            "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
-            **environment,
-        }  # waiting ranks leave the core to others
+        environment = {"LABS_PYTHON": sys.executable, **environment, "LABS_RUNS": str(runs), "TMPDIR": str(runs)}
+        environment["MPIR_CVAR_POLLS_BEFORE_YIELD"] = "1"  # waiting ranks leave the core to others
         done = cluster.run("sbatch", "--parsable", *files, *options, script, *arguments, cwd=ROOT, env=environment)
         assert done.returncode == 0, done.stderr
         self.id = done.stdout.strip()
@@ -46,47 +43,38 @@ class Job:
 
     @property
     def out(self):
-        return self._file(".out")
+        return self.runs / f"{self.name}_{self.id}.out"
 
     @property
     def err(self):
-        return self._file(".err")
+        return self.out.with_suffix(".err")
 
     @property
     def records(self):
         """Its run records, by the order of workers."""
         return sorted(self.runs.glob(f"*_{self.id}_w*.json"))
 
-    def _file(self, suffix):
-        return self.runs / f"{self.name}_{self.id}{suffix}"
-
     def until(self, condition, seconds=300):
         """Wait until the condition holds; fails if the job is over before, or after `seconds`."""
-        begin = time.monotonic()
-        while not condition():
-            assert self.state not in OVER, f"{self.script.name} is {self.state}: {self.said()}"
-            assert time.monotonic() - begin < seconds, (
-                f"{self.script.name} {self.state} {self.show('Reason')}: {self.said()}"
-            )
-            time.sleep(0.2)
+        assert until(lambda: condition() or self.state in OVER, seconds) and condition(), self.said()
 
     def end(self, seconds=600):
         """Wait until the job is over; returns SLURM's state."""
-        begin = time.monotonic()
-        while (state := self.state) not in OVER:
-            assert time.monotonic() - begin < seconds, f"{self.script.name} is still {state}: {self.said()}"
-            time.sleep(0.2)
-        return state
+        until(lambda: self.state in OVER, seconds)
+        assert self.state in OVER, self.said()
+        return self.state
 
     def left(self, seconds=120):
         """What is left of the ended job after at most `seconds`: its command lines, and its line in the queue."""
-        begin, left = time.monotonic(), ["?"]
-        while left and time.monotonic() - begin < seconds:
-            left = [str(process) for process in self.cluster.processes(self.id)]
-            left += self.cluster.run("squeue", "-h", "-j", self.id).stdout.splitlines()
-            time.sleep(0.1 if left else 0)
-        return left
+
+        def left():
+            processes = [str(process) for process in self.cluster.processes(self.id)]
+            return processes + self.cluster.run("squeue", "-h", "-j", self.id).stdout.splitlines()
+
+        until(lambda: not left(), seconds)
+        return left()
 
     def said(self):
-        """The ends of its files, for a message."""
-        return " | ".join(path.read_text()[-1500:] for path in (self.out, self.err) if path.exists())
+        """Its state and the ends of its files, for a message."""
+        ends = (path.read_text()[-1500:] for path in (self.out, self.err) if path.exists())
+        return " | ".join([self.script.name, self.state, self.show("Reason"), *ends])

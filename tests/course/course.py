@@ -11,10 +11,9 @@ def notebook(*cells, **metadata):
     """Bytes of a notebook: cells are (id, text), of which a text that begins with # is markdown, `labs-...` a task."""
     made = []
     for id, text in cells:
-        cell = {"id": id, "metadata": {}, "source": text.splitlines(keepends=True)}
-        cell |= {"cell_type": "markdown"} if text.startswith("#") else {
-            "cell_type": "code", "execution_count": None, "outputs": []
-        }  # fmt: skip
+        cell = {"id": id, "metadata": {}, "source": text.splitlines(keepends=True), "cell_type": "markdown"}
+        if not text.startswith("#"):
+            cell |= {"cell_type": "code", "execution_count": None, "outputs": []}
         if id.startswith("labs-"):
             cell["metadata"] = {"labs": {"id": id.removeprefix("labs-").replace("-", ".")}}
         made.append(cell)
@@ -33,7 +32,6 @@ CONTENTS = {
     "README.md": b"Read me\n",
     "labs/__init__.py": b"",
     "labs/gone.py": b"gone = 1\n",
-    "labs/data.gz": b"\x1f\x8b\x00",
     "notebooks/01_first.ipynb": notebook(*FIRST),
     "notebooks/runs/.gitkeep": b"",
     "notebooks/scripts/train.py": b"rate = ...  # your code here\n",
@@ -53,9 +51,8 @@ def write(root, contents=CONTENTS, version="1.0", date="2026-01-01T00:00:00Z"):
 def packed(folder, path, top="course/"):
     """The zip `path` of a folder; returns it."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-        for name in sorted(folder.rglob("*")):
-            if name.is_file():
-                file.write(name, top + name.relative_to(folder).as_posix())
+        for name, content in sorted(tree(folder).items()):
+            file.writestr(top + name, content)
     return path
 
 
@@ -74,8 +71,8 @@ def filled(path, **texts):
     """Write texts into cells of a notebook, by their ids with _ for -, as a student does, and give each an output."""
     content = json.loads(path.read_text())
     for cell in content["cells"]:
-        if (key := cell["id"].replace("-", "_")) in texts:
-            cell["source"] = texts[key]
-            if cell["cell_type"] == "code":
+        if text := texts.get(cell["id"].replace("-", "_")):
+            cell["source"] = text
+            if "outputs" in cell:
                 cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "out of " + cell["id"]}]
     files.write(path, json.dumps(content))

@@ -1,27 +1,33 @@
 """What the tests of grading share: submissions of a few cells."""
 
-import json
-import sys
 from pathlib import Path
 
+import made_grading
 import pytest
 
 from teaching.grading import handed, judge
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture
 def run(needs_sandbox, tmp_path, monkeypatch):
-    """run(notebook, *sources of its cells, seconds=..., **files) -> ({id: Result}, lines on what happened)."""
+    """run(notebook, *sources of its cells, seconds=..., **files) -> ({id: Result}, lines on what happened).
+
+    run.each: [(id, Result)] of all that was judged, also where a later call of the same check has replaced it.
+    """
+    real = judge._Replay._judged
+
+    def judged(self, id, packed):
+        run.each.append((id, real(self, id, packed)))
+        return run.each[-1][1]
 
     def run(notebook, *sources, seconds=300, **files):
+        run.each = []
         limits = {**vars(judge.LIMITS), "seconds": seconds, "memory": 1 << 30}
         monkeypatch.setattr(judge, "LIMITS", type(judge.LIMITS)(**limits))
-        cells = [{"cell_type": "code", "id": f"c{n}", "metadata": {}, "source": s} for n, s in enumerate(sources)]
-        text = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
-        contents = {f"notebooks/{notebook}.ipynb": text.encode()} | files
+        monkeypatch.setattr(judge._Replay, "_judged", judged)
+        contents = {f"notebooks/{notebook}.ipynb": made_grading.notebook(*sources)} | files
         return judge.judged(handed.Submission("001", contents, tmp_path / "submission"), ROOT, notebook, "seed")
 
     return run

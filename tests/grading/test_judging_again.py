@@ -7,6 +7,7 @@ import json
 import math
 import sys
 import types
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +23,8 @@ sys.path.insert(0, str(ROOT / "tests/lessons"))
 LESSONS = tasks.lessons()
 
 scalars = st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats() | st.text()
-values = st.recursive(
-    scalars,
-    lambda of: st.lists(of) | st.lists(of).map(tuple) | st.dictionaries(st.text() | st.integers(-9, 9), of),
-    max_leaves=20,
-)
+tables = partial(st.dictionaries, st.text() | st.integers(-9, 9))
+values = st.recursive(scalars, lambda of: st.lists(of) | st.lists(of).map(tuple) | tables(of), max_leaves=20)
 
 
 def crossed(value, trusted=False):
@@ -37,55 +35,34 @@ def crossed(value, trusted=False):
 @settings(deadline=None)
 def test_plain_values_cross_as_they_are(value):
     assert repr(crossed(value)) == repr(value)
-
-
-@pytest.mark.parametrize("value", [np.arange(6.0).reshape(2, 3), np.float32(1.5), np.zeros((0, 3), int), {3, 4}])
-def test_arrays_numbers_and_sets_cross_as_they_are(value):
-    back = crossed(value)
-    assert np.array_equal(back, value) or set(back) == value
-    assert getattr(value, "shape", ()) == getattr(back, "shape", ()) or np.ndim(value) == 0
-
-
-@given(st.recursive(scalars, lambda of: st.lists(of) | st.dictionaries(st.text(), of), max_leaves=20))
-@settings(deadline=None)
-def test_whatever_is_sent_becomes_data(sent):
-    data = wire.read(wire.line({"x": sent}))
-    wire.unpacked(data.get("x"), lambda number: ("function", number))
+    for array in (np.arange(6.0).reshape(2, 3), np.zeros((0, 3), int), frozenset({3, 4})):
+        assert repr(crossed(array)) == repr(array)
 
 
 HOSTILE = [
-    {"array": [1, 2], "dtype": "object", "shape": [2]},
     {"array": [1], "dtype": "float64", "shape": [10**12]},
     {"named": ["os", "system", ["true"]]},
-    {"named": ["lessons.averages.sgd", "Work", [0, 0, 0, 0]]},
-    {"function": "x"},
-    {"figure": [{"labels": []}]},
     {"dict": [[{"list": []}, 1]]},
-    {"set": [{"list": []}]},
     {"int": "9" * 10_000},
-    [1, 2],
 ]
 
 
-@pytest.mark.parametrize("sent", HOSTILE, ids=str)
-def test_what_describes_no_value_is_unfit(sent):
-    assert isinstance(wire.unpacked(sent, lambda number: None), wire.Unfit | int)
+def test_what_describes_no_value_is_unfit():
+    for sent in HOSTILE:
+        assert isinstance(wire.unpacked(sent, lambda number: None), wire.Unfit | int), sent
 
 
 def compared(name):
-    """(id, kind of answer, the student's function, the right one, calls of the judge) of a lesson's known answers."""
+    """(id, a right answer's function, the solution's, calls of the judge) of a lesson's known answers."""
     notebook = LESSONS[name].notebook
     right, asked = reference.functions(ROOT, notebook), reference.asked(ROOT, notebook)
-    for id, row in importlib.import_module(f"answers.{name}").ANSWERS.items():
-        for kind in ("right", "wrong"):
-            for answer in row[kind] if id in asked else ():
-                if not isinstance(answer, tuple) or len(answer) != len(asked[id].names):
-                    continue
-                for place, function in enumerate(answer):
-                    if isinstance(function, types.FunctionType) and asked[id].own[place]:
-                        calls = called(id, answer, place)
-                        if calls is not None:
-                            yield id, kind, function, right[asked[id].names[place]], calls
+    known = importlib.import_module(f"answers.{name}").ANSWERS
+    for id, answer in ((each, answer) for each in known.keys() & asked.keys() for answer in known[each]["right"]):
+        names = asked[id].names if isinstance(answer, tuple) and len(answer) == len(asked[id].names) else ()
+        for place, of in enumerate(names):
+            if isinstance(answer[place], types.FunctionType) and asked[id].own[place]:
+                if calls := called(id, answer, place):
+                    yield id, answer[place], right[of], calls
 
 
 def called(id, answer, place):
@@ -125,42 +102,14 @@ def test_other_inputs_have_other_right_answers_and_a_right_function_is_right_for
     """Of every check that gets a function: who knows the judge's own inputs, or their right answers alone or in their
     order, is found by every draw; and each known right answer is right."""
     of_id = {}
-    for id, kind, function, right, calls in compared(name):
-        if kind == "right" and calls and not tasks.task(id).several:
-            variants = of_id.setdefault((id, right), again.drawn(right, calls, id, id))
+    for id, function, right, calls in compared(name):
+        if (id, right) not in of_id and not tasks.task(id).several:
+            of_id[id, right] = variants = again.drawn(right, calls, id, id)
             assert len(variants) >= again.TRIES and sum(other for *_, other in variants) >= len(variants) / 2, id
-            assert not seen(variants, isolated(function)), (id, calls)
             known = {repr(each): function(*copy.deepcopy(each)) for each in calls}
-            first, *_ = known.values()
+            first, in_turn = next(iter(known.values())), itertools.cycle(known.values())
             assert seen(variants, lambda *arguments, known=known: known.get(repr(arguments), math.pi)), id
             assert seen(variants, lambda *arguments, first=first: first), id
-            in_turn = itertools.cycle(known.values())
             assert seen(variants, lambda *arguments, in_turn=in_turn: next(in_turn)), id
-
-
-@pytest.mark.parametrize(
-    ("name", "id", "function"),
-    [
-        ("resnet50_scaling", "resnet50.5", lambda one, p: [1.6, 2.0, 1.6, 0.75]),
-        ("two_networks", "networks.3", None),
-        ("averages", "averages.12", None),
-    ],
-)
-def test_what_is_right_for_the_judges_inputs_alone_is_found_by_each_draw(name, id, function):
-    (_, _, other, right, calls), *_ = (each for each in compared(name) if each[:2] == (id, "right"))
-    answers = [other(*copy.deepcopy(each)) for each in calls]
-    for seed in range(5):
-        in_turn = itertools.cycle(answers)
-        assert again.differs(function or (lambda *arguments: next(in_turn)), right, calls, f"{seed}{id}", id)  # noqa: B023
-        assert not again.differs(isolated(other), right, calls, f"{seed}{id}", id)
-
-
-def test_figures_cross_and_are_judged_alike():
-    answers = importlib.import_module("answers.resnet50_scaling").ANSWERS["T6"]
-    hints = set()
-    for kind in ("right", "wrong"):
-        for figure, rows in answers[kind]:
-            here = judging.judge("T6", figure, rows)
-            assert judging.judge("T6", crossed(figure), rows) == here, here
-            hints.add(here)
-    assert len(hints) > 4
+        if variants := of_id.get((id, right)):
+            assert not seen(variants, isolated(function)), (id, calls)

@@ -1,31 +1,66 @@
 """A notebook in replay: what trains hands back the submitted runs, also what trains in the background."""
 
-import pytest
-
 TURNS = """
 from labs import jobs
 from labs.checks import check
 
 turns = jobs.Turns()
-for workers in (1, 2):
-    turns.start("scripts/ResNet50.py", "--n_gpus", workers, name=f"ResNet50_w{workers}")
+for workers in {0}:
+    turns.start("scripts/ResNet50.py", "--n_gpus", workers, name=f"ResNet50_w{{workers}}")
+turns.begin()
+print(turns, turns.progress())
+found = [job.name for job in turns.wait()] == [f"ResNet50_w{{workers}}" for workers in {0}]
+check("concepts.14", 27 if found and turns.state == "finished" else 0)  # 27 is right
 """
-BEGIN = "turns.begin()\nprint(turns, turns.progress())"
-WAIT = "found = [job.name for job in turns.wait()] == ['ResNet50_w1', 'ResNet50_w2']"
-CHECK = "check('concepts.14', 27 if found and turns.state == 'finished' else 0)"  # 27 is right
 
 
-@pytest.mark.parametrize(("handed_in", "state"), [((1, 2), "right"), ((1,), "wrong")])
-def test_turns_in_the_background_are_the_submitted_runs(run, handed_in, state):
-    logs = {f"notebooks/runs/ResNet50_w{workers}.out": b"Epoch 1/2\n" for workers in handed_in}
-    found, told = run("01_basic_concepts", TURNS, BEGIN, WAIT, CHECK, **logs)
-    assert found["concepts.14"].state == state, told
+def test_turns_in_the_background_are_the_submitted_runs(run):
+    logs = {f"notebooks/runs/ResNet50_w{workers}.out": b"Epoch 1/2\n" for workers in (1, 2)}
+    _, told = run("01_basic_concepts", *(TURNS.format(workers) for workers in ((1, 2), (1, 3))), **logs)
+    assert [each.state for _, each in run.each] == ["right", "wrong"], told
 
 
 def test_a_script_that_was_not_touched_is_not_done_and_no_mistake(run):
     """`labs report` packs scripts that were changed: others are as they were given."""
-    found, told = run(
-        "05_resnet50_scaling", 'from labs.checks import check\nready = check("resnet50.3", "scripts/ResNet50.py")'
-    )
+    code = 'from labs.checks import check\nready = check("resnet50.3", "scripts/ResNet50.py")'
+    found, told = run("05_resnet50_scaling", code)
     assert (found["resnet50.3"].state, found["resnet50.3"].how) == ("open", "inside") and not told
     assert "of ResNet50.py is still blank" in found["resnet50.3"].text
+
+
+# ---- programs of notebook 31, played outside of the sandbox
+
+BEGIN = """
+from labs.checks import check
+from lessons.write_the_schedule.programs import *
+"""
+PROGRAM = """
+@program
+def data_parallel(rank, K, L, M):
+    load(rank)
+    for layer in range(L):
+        forward(layer, rank)
+    for layer in reversed(range(L)):
+        backward(layer, rank)
+    all_reduce(*[gradient(layer) for layer in range(L)])
+    for layer in range(L):
+        update(layer)
+"""
+CHECK = "\ncheck('schedule.1', data_parallel)\n"
+SLOW = PROGRAM.replace(
+    "all_reduce(*[gradient(layer) for layer in range(L)])", "[all_reduce(gradient(n)) for n in range(L)]"
+)
+
+
+# (the program, how it is judged, what is said)
+PROGRAMS = (
+    (PROGRAM, "right", "Every rank computes its own micro-batch"),
+    (SLOW, "wrong", "With K = 4, L = 6, M = 4, the sums are right, but the step takes 38.6 ms"),
+)
+
+
+def test_a_program_is_played_outside(run):
+    _, told = run("31_write_the_schedule", BEGIN, *(program + CHECK for program, *_ in PROGRAMS))
+    assert not told
+    for (_, state, text), (id, each) in zip(PROGRAMS, run.each, strict=True):
+        assert (id, each.state, each.how) == ("schedule.1", state, "outside") and text in each.text, each

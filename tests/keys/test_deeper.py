@@ -2,14 +2,13 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
-from labs import recorded
-from lessons import timeline
-from lessons.where_a_step_goes import pictures
+from lessons.where_a_step_goes import pictures, what_if
 
 # Keras on JAX: the gradient of a confident mistake on one device, then what a batch normalisation takes on two.
 ON_JAX = """
@@ -54,10 +53,8 @@ def test_mixed_precision_stores_weights_and_optimizer_in_float32_and_activations
         model, optimizer = precision.build(policy)
     finally:
         keras.config.set_dtype_policy(before)
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    state = [variable for variable in inner.variables if "momentum" in variable.path or "velocity" in variable.path]
-    assert {v.dtype for v in model.weights} == {v.dtype for v in state} == {"float32"}
-    assert len(state) == 2 * len(model.trainable_weights)
+    state = [v for v in getattr(optimizer, "inner_optimizer", optimizer).variables if re.search("moment|veloc", v.path)]
+    assert {v.dtype for v in [*model.weights, *state]} == {"float32"} and len(state) == 2 * len(model.trainable_weights)
     first = next(layer for layer in model.layers if isinstance(layer, keras.layers.Conv2D))
     assert first(tf.zeros((1, 32, 32, 3))).dtype == policy.removeprefix("mixed_")
 
@@ -69,39 +66,22 @@ def test_an_exchange_of_equal_length_comes_from_bytes_or_from_messages_and_most_
         return pictures.messages(4, bandwidth, latency)[-1][2] - pictures.STEP["backward"]
 
     bytes_alone = added(5.0, 0.0)
-    low, high = 0.0, 10_000.0
-    while high - low > 0.1:  # the latency of a fast link whose exchange adds as much
-        low, high = (
-            ((low + high) / 2, high) if added(400.0, (low + high) / 2) < bytes_alone else (low, (low + high) / 2)
-        )
-    assert added(400.0, low) == pytest.approx(bytes_alone, rel=0.01) and bytes_alone > 10 * added(400.0, 0.0) > 0
-    events = timeline.read(recorded.horovod_timeline())
-    for row, known in zip(timeline.overlap(events), timeline.summary(events), strict=True):
-        assert row["behind_seconds"] < 0.5 * row["allreduce_seconds"]  # the difference leaves out what is hidden
-        assert max(known["waited"].values()) > 0  # and includes that a rank waits for the other one
+    latency = next(each for each in range(10_000) if added(400.0, each) >= bytes_alone)  # of a fast link
+    assert added(400.0, latency) == pytest.approx(bytes_alone, rel=0.01) and bytes_alone > 10 * added(400.0, 0.0) > 0
+    # That most of it is hidden: tests/lessons/test_timeline.py
 
 
 def test_without_fusion_the_latency_of_its_messages_puts_resnet152v2_behind():
     """step.7: from 32 workers on."""
 
     def ahead(**settings):
-        small, large = (pictures.efficiencies(name, batch=64, bandwidth=25, **settings) for name in pictures.NAMES)
-        return {workers: large[workers] > small[workers] for workers in pictures.WORKERS if workers > 1}
+        small, large = (what_if.efficiencies(name, batch=64, bandwidth=25, **settings) for name in what_if.NAMES)
+        return {workers: large[workers] > small[workers] for workers in what_if.WORKERS if workers > 1}
 
     assert all(ahead(fusion=128).values())
-    assert [workers for workers, larger in ahead(fusion=0).items() if not larger] == [
-        workers for workers in pictures.WORKERS if workers >= 32
-    ]
-    assert all(ahead(fusion=0, latency=0).values())
-    tensors, seconds = zip(
-        *((len(pictures.networks()[name].tensor_bytes), pictures.steps(name)[1].step) for name in pictures.NAMES),
-        strict=True,
-    )
-    assert tensors[1] / tensors[0] > seconds[1] / seconds[0]
-    assert all(pictures.fits(name) >= 64 for name in pictures.NAMES)  # the batch fits, with fusion as without
+    assert all(larger == (workers < 32) for workers, larger in ahead(fusion=0).items())
 
 
-@pytest.mark.slow
 def test_after_a_softmax_keras_gives_a_confident_mistake_a_gradient_on_tensorflow_and_none_on_jax(on_jax):
     """engines.3: on a single device."""
     import keras
@@ -119,7 +99,6 @@ def test_after_a_softmax_keras_gives_a_confident_mistake_a_gradient_on_tensorflo
     assert abs(gradient().numpy()).max() == pytest.approx(1.0) and on_jax["gradient"] == 0.0
 
 
-@pytest.mark.slow
 def test_on_two_devices_of_jax_a_batch_normalisation_takes_the_whole_batch(on_jax):
     """engines.4: 32 zeros on one device and 32 twos on the other have a mean of 1 and a variance of 1."""
     assert on_jax["devices"] == 2 and on_jax["taken"] == pytest.approx([1.0, 1.0])

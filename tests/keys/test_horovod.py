@@ -11,9 +11,8 @@ import pytest
 from tree import ROOT
 from waiting import until
 
-from labs.data import shares
-from labs.jobs import launch, standing, standstill
-from lessons import training_scripts
+from labs.jobs import launch, why
+from lessons import sharding, training_scripts
 from lessons.standing_still import following
 from teaching.author import regions
 
@@ -26,28 +25,14 @@ def test_shard_of_a_sorted_source_gives_batches_of_nearly_one_class_alike_on_all
 
     labels = np.repeat(np.arange(10), 48)
     parts = [list(tf.data.Dataset.range(480).shard(2, rank).batch(16).as_numpy_iterator()) for rank in range(2)]
-    assert shares.coverage([np.concatenate(part) for part in parts], 480).right  # not b
+    assert sharding.coverage([np.concatenate(part) for part in parts], 480).right  # not b
     assert all(set(labels[np.concatenate(part)]) == set(range(10)) for part in parts)  # not a
     for step in zip(*parts, strict=True):
         assert len(set(labels[np.concatenate(step)])) <= 2
 
 
-def test_orders_of_their_own_overlap_in_every_epoch():
-    """sharding.18"""
-    import tensorflow as tf
-
-    orders = [tf.data.Dataset.range(1000).shuffle(1000, seed=10 + rank).shard(2, rank) for rank in range(2)]
-    epochs = [[list(order.as_numpy_iterator()) for order in orders] for _ in range(5)]
-    found = [shares.coverage(reads, 1000) for reads in epochs]
-    # A quarter; the number has a standard deviation of 8. Nothing gets better with the epochs, as a has it.
-    assert all(210 < len(each.unseen) == len(each.repeated) < 290 for each in found)
-    assert {len(read) for reads in epochs for read in reads} == {500}  # not c
-    assert len({frozenset(each.unseen) for each in found}) == 5  # not d
-
-
-@pytest.mark.slow
 def test_each_rank_of_the_colleagues_script_goes_through_all_images():
-    """sharding.12"""
+    """sharding.13"""
     plays = training_scripts.ranks(SCRIPTS / "colleague.py", [(1, 1), (2, 2)])
     (alone,), two = [[facts["fits"][0] for facts in by_rank] for by_rank in plays]
     everything = list(range(training_scripts.IMAGES_OF_RANKS))
@@ -68,7 +53,7 @@ def found(tmp_path_factory, needs_horovod):
 
 
 def test_weights_stay_identical_by_the_broadcast_and_the_averaged_gradients(found):
-    """horovod.12"""
+    """horovod.17"""
     for each in found:
         assert each["both"] == [0, 0]
         before, after = each["no broadcast"]
@@ -78,7 +63,7 @@ def test_weights_stay_identical_by_the_broadcast_and_the_averaged_gradients(foun
 
 
 def test_ranks_that_divide_the_batch_train_as_one_rank_does(found):
-    """horovod.15"""
+    """horovod.18"""
     for each in found:
         assert each["option 2"] == pytest.approx(each["1 rank"], abs=1e-5)
         for other in ("option 1", "option 1, as many updates"):  # not a, b
@@ -89,7 +74,6 @@ def test_ranks_that_divide_the_batch_train_as_one_rank_does(found):
 def started(tmp_path, monkeypatch, needs_horovod):
     """started(name, *changes) -> a job of notebook 21, as students get it; ended after the test."""
     monkeypatch.setenv("LABS_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setattr(standing, "PAUSE", 0.05)
     made = []
 
     def started(name, *changes):
@@ -103,14 +87,14 @@ def started(tmp_path, monkeypatch, needs_horovod):
 
     yield started
     for job in made:
-        job.stop(0.5)
+        job.stop()
 
 
 def said(job):
     """What `labs why` says of the job, in one line; nothing as long as no rank has begun."""
     try:
-        return " ".join(standstill.verdict(standing.ranks(job.stem)))
-    except standing.StandingError:
+        return " ".join(why.verdict(why.ranks(job.stem)))
+    except why.WhyError:
         return ""
 
 

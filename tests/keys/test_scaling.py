@@ -23,7 +23,7 @@ def test_the_larger_network_exchanges_more_per_multiply_add_only_at_its_own_larg
 
 @pytest.mark.parametrize("epochs", [1, 300])
 def test_an_epoch_that_keras_calls_12_s_took_11_5_to_12_5_s_however_many_do(monkeypatch, epochs):
-    """networks.7."""
+    """networks.8."""
     from keras.src.utils import progbar
 
     def shown(seconds):
@@ -55,7 +55,6 @@ def test_a_second_rank_saves_the_smallest_network_less_than_the_exchange_adds():
 def test_between_exchanges_a_worker_with_a_sorted_shard_learns_only_its_own_digits():
     """workers.9: with as many images and steps."""
     shuffled, ordered = (trials.shards(8, order) for order in ("shuffled", "sorted"))
-    assert sorted(map(len, shuffled)) == sorted(map(len, ordered))
 
     def accuracy(k, workers, steps=512):
         return trials.local_sgd(k, workers, steps=steps, rate=0.2)
@@ -72,8 +71,6 @@ def test_with_equal_steps_and_tuned_rates_batch_512_is_as_accurate_as_batch_8():
     )
     _, high = intervals.plain(large_batch - small_batch)
     assert high > 0 and np.mean(large_batch) > np.mean(small_batch) - 0.01
-    at_one_rate = [trials.train(batch, 0.05, epochs=10)["test"] for batch in (8, 512)]
-    assert at_one_rate[0] > at_one_rate[1] + 0.5  # the disadvantage that was there
 
 
 def test_the_noise_scale_grows_during_training_and_with_it_the_batch_that_saves_steps():
@@ -84,9 +81,3 @@ def test_the_noise_scale_grows_during_training_and_with_it_the_batch_that_saves_
         local, mean = found["local"][part].mean(), found["mean"][part].mean()
         noise.append((local - mean) / (1 / 16 - 1 / 128) / ((128 * mean - 16 * local) / 112))
     assert noise[1] > 2 * noise[0] > 0
-
-    def steps(batch, scale):
-        return 1 + scale / batch
-
-    assert steps(70, 400) / steps(400, 400) > 3  # later, the larger batch saves two thirds of the steps
-    assert 400 * steps(400, 70) / (70 * steps(70, 70)) > 3  # at the start, it reads three times the images

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from labs import sandbox
 from labs.results.intervals import Estimate
-from labs.results.record import Configuration
-from labs.results.run import Run
+from labs.results.run import Configuration, Run
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
 OOM = "OOM when allocating tensor with shape[512,64,8,8] and type float on device:CPU:0 by allocator cpu"
@@ -16,23 +15,7 @@ ADVICE = (
     "Hint: If you want to see a list of allocated tensors when OOM happens, add report_tensor_allocations_upon_oom to "
     "RunOptions for current allocation info. This isn't available when running in Eager mode."
 )
-ERR = [
-    "Traceback (most recent call last):",
-    '  File "labs/measure/maxbatch.py", line 180, in _trials',
-    "tensorflow.errors_impl.ResourceExhaustedError: Graph execution error:",
-    "",
-    f"  {OOM}",
-    ADVICE,
-]
-
-
-def replaced(name, *pairs):
-    """Text of solutions/`name` with each (old, new) replaced."""
-    text = (SOLUTIONS / name).read_text()
-    for old, new in pairs:
-        assert old in text, f"{name} has changed: {old!r} is no more in it"
-        text = text.replace(old, new)
-    return text
+ERR = ["Traceback (most recent call last):", "ResourceExhaustedError: Graph execution error:", f"  {OOM}", ADVICE]
 
 
 def swapped(name, *pairs):
@@ -41,20 +24,14 @@ def swapped(name, *pairs):
     def write(folder):
         path = folder / Path(name).parent.name / Path(name).name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(replaced(name, *pairs))
+        text = (SOLUTIONS / name).read_text()
+        for old, new in pairs:
+            assert old in text, f"{name} has changed: {old!r} is no more in it"
+            text = text.replace(old, new)
+        path.write_text(text)
         return (path,)
 
     return write
-
-
-def outside_scope(name):
-    """Answer: a script with its network created before the scope."""
-    text = replaced(name)
-    start = text.index("    ### BEGIN SOLUTION\n    network")
-    end = text.index("### END SOLUTION\n", start) + len("### END SOLUTION\n")
-    block, scope = text[start:end], "with strategy.scope()"
-    moved = block.replace("\n    ", "\n").removeprefix("    ") + scope
-    return swapped(name, (block, ""), (scope, moved))
 
 
 def evidence(line, found=True):
@@ -71,7 +48,7 @@ def evidence(line, found=True):
 def measured(model, workers, seconds, speedup, interval=None, *, images=512, **more):
     """A run of a study with what was measured of it."""
     return Run(
-        f"{model}_w{workers}.json",
+        source=f"{model}_w{workers}.json",
         configuration=Configuration(model=model, strategy="mirrored", workers=workers),
         epoch_seconds=Estimate(seconds),
         images_per_second=Estimate(images / seconds),

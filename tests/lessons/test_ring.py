@@ -1,12 +1,13 @@
 """The student's ring among real processes."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
-from answers.rings import gathered_on, scattered_backwards, scattered_in_place
+from answers.averages_and_rings import gathered_on, scattered_backwards, scattered_in_place
 
 from labs.simulate import reduce
-from lessons.rings import ring
+from lessons.averages_and_rings import ring
 
 
 def replaces(worker, K, chunks, exchange):
@@ -20,26 +21,25 @@ def fails(worker, K, chunks, exchange):
     return exchange(chunks[0])
 
 
-@pytest.mark.parametrize("workers", [2, 3])
-def test_right_functions_sum_among_processes_and_bytes_are_counted(workers):
-    found = ring.measure(scattered_in_place, gathered_on, workers=workers, numbers=10, rounds=2)
-    assert found["sums"] == {"ring": True, "server": True}
-    steps = reduce.ring([[0.0] * 10] * workers)
-    sent = [sum(4 * send.size for step in steps for send in step.sends if send.sender == w) for w in range(workers)]
-    assert found["bytes"] == {"ring": sent, "server": [40 * (workers - 1)] + [40] * (workers - 1)}
-    assert [len(times) for times in found["seconds"].values()] == [1, 1] and len(found["others"]) == 1
+def test_right_functions_sum_among_processes_bytes_are_counted_and_a_wrong_sum_is_seen():
+    for workers in (2, 3):
+        found = ring.measure(scattered_in_place, gathered_on, workers=workers, numbers=10, rounds=2)
+        assert found["sums"] == {"ring": True, "server": True}
+        steps = reduce.ring([[0.0] * 10] * workers)
+        sent = [sum(4 * send.size for step in steps for send in step.sends if send.sender == w) for w in range(workers)]
+        assert found["bytes"] == {"ring": sent, "server": [40 * (workers - 1)] + [40] * (workers - 1)}
+        assert [len(times) for times in found["seconds"].values()] == [1, 1] and len(found["others"]) == 1
+    found = ring.measure(replaces, gathered_on, workers=3, numbers=7, rounds=1)
+    assert found["sums"] == {"ring": False, "server": True}
 
 
 def test_busy_rounds_are_left_out_as_in_a_study(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     seconds = {"ring": [1.0, 9.0, 1.0, 1.0], "server": [2.0, 2.0, 2.0, 2.0]}
 
-    class Done:
-        state = "finished"
-
     def done(*_, name):
         (tmp_path / f"{name}.seconds.json").write_text(json.dumps({"seconds": seconds, "others": [0, 0.9, 0, None]}))
-        return Done()
+        return SimpleNamespace(state="finished")
 
     monkeypatch.setattr(ring.jobs, "run", done)
     found = ring.run(scattered_in_place, gathered_on)
@@ -47,26 +47,12 @@ def test_busy_rounds_are_left_out_as_in_a_study(tmp_path, monkeypatch, capsys):
     assert "Mind that other programs took over 20% of the cores in 1 of 4" in capsys.readouterr().out
 
 
-def test_a_wrong_sum_is_seen():
-    assert ring.measure(replaces, gathered_on, workers=3, numbers=7, rounds=1)["sums"] == {
-        "ring": False,
-        "server": True,
-    }
-
-
-def test_functions_go_along_as_text_into_a_job(tmp_path, monkeypatch, capsys):
+def test_functions_go_along_as_text_into_a_job_and_one_that_fails_ends_it_with_its_line(tmp_path, monkeypatch):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     found = ring.run(scattered_backwards, gathered_on, workers=2, numbers=100, rounds=1)
     assert found["sums"]["ring"] and "def scattered_backwards" in (tmp_path / "ring_functions.py").read_text()
-
-
-def test_a_worker_that_fails_ends_the_job_with_its_line(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     assert ring.run(fails, gathered_on, workers=2, numbers=100, rounds=1) is None
     error = (tmp_path / "ring.err").read_text()
     assert "this worker cannot go on" in error and "A worker has failed" in error
-
-
-def test_a_function_without_a_text_is_refused():
     with pytest.raises(ring.RingError, match="define both with `def`"):
         ring.run(len, gathered_on)

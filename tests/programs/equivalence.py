@@ -23,16 +23,8 @@ def network(seed):
     """No batch normalisation and no dropout: each image's gradient is its own."""
     keras.utils.set_random_seed(seed)
     layers = keras.layers
-    return keras.Sequential(
-        [
-            keras.Input((32, 32, 3)),
-            layers.Rescaling(1 / 255),
-            layers.AveragePooling2D(4),
-            layers.Flatten(),
-            layers.Dense(16, activation="tanh"),
-            layers.Dense(10),
-        ]
-    )
+    first = [keras.Input((32, 32, 3)), layers.Rescaling(1 / 255), layers.AveragePooling2D(4), layers.Flatten()]
+    return keras.Sequential([*first, layers.Dense(16, activation="tanh"), layers.Dense(10)])
 
 
 LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -59,7 +51,42 @@ def numbers(model):
     return np.concatenate([np.ravel(weight) for weight in model.get_weights()])
 
 
+def compared(model, alone, before):
+    """How far a model is from that of one process, and how far that one came from where it was before."""
+    found = {"moved": np.max(np.abs(numbers(alone) - before)), "error": np.max(np.abs(numbers(model) - numbers(alone)))}
+    return {name: float(value) for name, value in found.items()} | {"weights": ranks.compare_weights(model)}
+
+
 found = {"place": ranks.place(), "cores": devices.cores(), "rank": rank, "size": size, "steps": len(batches())}
+
+# What each collective gives each rank; K does not divide the number of rows
+rows = np.arange(2 * (2 * size + 1), dtype="float32").reshape(-1, 2) * (rank + 1)
+given = {
+    "allreduce": hvd.allreduce(rows),
+    "sum": hvd.allreduce(keras.Variable(rows), op=hvd.Sum),
+    "grouped": hvd.grouped_allreduce([rows, rows[0]])[1],
+    "reducescatter": hvd.reducescatter(rows),
+    "reducescatter_sum": hvd.reducescatter(tf.constant(rows), op=hvd.Sum),
+    "allgather": hvd.allgather(rows[: rank + 1]),
+    "broadcast": hvd.broadcast(rows, 1),
+    "slices": hvd.allreduce(tf.IndexedSlices(tf.constant([[1.0, 2.0]]), [rank % 2], tf.constant([2, 2]))),
+}
+
+
+@tf.function
+def in_a_graph(values):
+    twice = hvd.allreduce(values, name="first"), hvd.allreduce(2 * values, name="second")
+    return hvd.allgather(hvd.reducescatter(twice[0] + twice[1], name="third"), name="fourth")
+
+
+given["graph"] = in_a_graph(tf.constant(rows))
+found["collectives"] = {name: np.asarray(value).tolist() for name, value in given.items()}
+found["refused"] = []
+for collective in (hvd.reducescatter, hvd.allgather):
+    try:
+        collective(1.0)
+    except hvd.HorovodError as problem:
+        found["refused"].append(str(problem))
 
 # Shards: the samples of two epochs, and of one's batches
 both = shard()
@@ -94,59 +121,29 @@ found["gradient_scale"] = max(float(tf.reduce_max(abs(g))) for g in full)
 
 # Trainings: K ranks from different seeds against one process with the effective batch, from rank 0's seed
 OPTIMIZERS = {
-    "sgd": lambda: keras.optimizers.SGD(0.2),
     "momentum_clipped": lambda: keras.optimizers.SGD(0.1, momentum=0.9, global_clipnorm=0.5),
     "adam_schedule": lambda: keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.01, 3, 0.5)),
 }
 for name, make in OPTIMIZERS.items():
     model, alone = network(100 + rank), network(100)
     before = numbers(model)
-    history = train(model, hvd.DistributedOptimizer(make()), batches(), broadcast())
-    reference = train(alone, make(), data.pipeline(dataset, GLOBAL, seed=5))
-    found[name] = {
-        "start": float(before[0]),
-        "moved": float(np.max(np.abs(numbers(alone) - before))),
-        "error": float(np.max(np.abs(numbers(model) - numbers(alone)))),
-        "weights": ranks.compare_weights(model),
-        "loss": history.history["loss"],
-        "reference_loss": reference.history["loss"],
-        "accuracy": history.history["accuracy"],
-        "reference_accuracy": reference.history["accuracy"],
-        "same_process": [float(x) for x in numbers(model)[:3]],
-    }
+    history = train(model, hvd.DistributedOptimizer(make()), batches(), broadcast()).history
+    reference = train(alone, make(), data.pipeline(dataset, GLOBAL, seed=5)).history
+    found[name] = compared(model, alone, before) | {"start": float(before[0])}
+    found[name] |= {"history": history, "reference": reference}
 
 # Averaging every 2nd step: as half as many steps with twice the batch
 model, alone = network(200 + rank), network(200)
-train(model, hvd.DistributedOptimizer(keras.optimizers.SGD(0.2), backward_passes_per_step=2), batches(), broadcast())
+before, sgd = numbers(alone), keras.optimizers.SGD(0.2)
+train(model, hvd.DistributedOptimizer(sgd, backward_passes_per_step=2), batches(), broadcast())
 train(alone, keras.optimizers.SGD(0.2), data.pipeline(dataset, 2 * GLOBAL, seed=5))
-found["every_2nd"] = {
-    "error": float(np.max(np.abs(numbers(model) - numbers(alone)))),
-    "weights": ranks.compare_weights(model),
-}
-model, first = network(300), network(300)
-train(
-    model,
-    hvd.DistributedOptimizer(keras.optimizers.SGD(0.2), backward_passes_per_step=3),
-    batches().take(2),
-    broadcast(),
-    epochs=1,
-)
-found["moved_before_the_third"] = float(np.max(np.abs(numbers(model) - numbers(first))))
+found["every_2nd"] = compared(model, alone, before)
 
 # Batch normalisation: statistics of each rank's own batches, averaged at the end of an epoch
 keras.utils.set_random_seed(400 + rank)
 layers = keras.layers
-model = keras.Sequential(
-    [
-        keras.Input((32, 32, 3)),
-        layers.Rescaling(1 / 255),
-        layers.Conv2D(4, 3, strides=4),
-        layers.BatchNormalization(),
-        layers.Dropout(0.3),
-        layers.Flatten(),
-        layers.Dense(10),
-    ]
-)
+first = [keras.Input((32, 32, 3)), layers.Rescaling(1 / 255), layers.Conv2D(4, 3, strides=4)]
+model = keras.Sequential([*first, layers.BatchNormalization(), layers.Dropout(0.3), layers.Flatten(), layers.Dense(10)])
 train(model, hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), batches(), broadcast())
 found["batch_normalisation"] = ranks.compare_weights(model)
 train(model, hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), batches(), broadcast()[:1], epochs=1)
@@ -170,87 +167,30 @@ bounds = [0, *(IMAGES - 2 * others for others in range(size - 1, -1, -1))]
 mine = slice(bounds[rank], bounds[rank + 1])
 model.compile(hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), LOSS, metrics=["accuracy"], jit_compile=False)
 shares = (dataset.images[mine], dataset.labels[mine])
-history = model.fit(
-    batches(), epochs=2, verbose=0, validation_data=shares, validation_batch_size=8, callbacks=broadcast()
-).history
+options = {"validation_data": shares, "validation_batch_size": 8, "callbacks": broadcast()}
+history = model.fit(batches(), epochs=2, verbose=0, **options).history
 found["validation"] = {key: history[key][-1] for key in ("val_loss", "val_accuracy")}
 found["validation_of_all"] = model.evaluate(dataset.images, dataset.labels, batch_size=8, verbose=0, return_dict=True)
 found["validation_of_this_rank"] = model.evaluate(*shares, batch_size=8, verbose=0, return_dict=True)
 
-
-# Two optimizers in one model, whose gradients have equal shapes
-class Pair(keras.Model):
-    def __init__(self, make):
-        super().__init__()
-        self.halves = [keras.layers.Dense(8), keras.layers.Dense(8)]
-        self.last = make(keras.optimizers.SGD(0.05))
-        self(tf.zeros((1, 8)))
-        self.compile(make(keras.optimizers.SGD(0.1, momentum=0.9)), jit_compile=False)
-
-    def call(self, x):
-        return self.halves[1](self.halves[0](x))
-
-    def train_step(self, data):
-        x = tf.reshape(tf.cast(data[0], tf.float32), (-1, 32 * 32 * 3))[:, 1000:1008] / 255
-        with tf.GradientTape(persistent=True) as tape:
-            loss = tf.reduce_mean((self(x) - x[:, ::-1]) ** 2)
-        gradients = [tape.gradient(loss, half.trainable_weights) for half in self.halves]
-        for optimizer, some, half in zip((self.optimizer, self.last), gradients, self.halves, strict=True):
-            optimizer.apply(some, half.trainable_weights)
-        return {"loss": loss}
-
-
-def pair(seed, make):
-    keras.utils.set_random_seed(seed)
-    return Pair(make)
-
-
-model, alone = pair(700 + rank, hvd.DistributedOptimizer), pair(700, lambda optimizer: optimizer)
-before = numbers(alone)
-model.fit(batches(), epochs=EPOCHS, verbose=0, callbacks=broadcast())
-alone.fit(data.pipeline(dataset, GLOBAL, seed=5), epochs=EPOCHS, verbose=0)
-found["two_optimizers"] = {
-    "moved": float(np.max(np.abs(numbers(alone) - before))),
-    "error": float(np.max(np.abs(numbers(model) - numbers(alone)))),
-    "weights": ranks.compare_weights(model),
-}
-
 # Two epochs, saved by rank 0, and two more against four at once. The odd ranks do not load: they are given the state
-fixed = batches().cache()
-for name in ("momentum_clipped", "adam_schedule"):
+fixed, adam = batches().cache(), OPTIMIZERS["adam_schedule"]
 
-    def fit(model, epochs, **options):
-        return model.fit(fixed, epochs=epochs, verbose=0, shuffle=False, callbacks=broadcast(), **options)
 
-    def compiled(model, optimizer):
-        model.compile(hvd.DistributedOptimizer(optimizer), LOSS, metrics=["accuracy"], jit_compile=False)
-        return model
+def fit(model, optimizer, epochs, **options):
+    model.compile(hvd.DistributedOptimizer(optimizer), LOSS, metrics=["accuracy"], jit_compile=False)
+    model.fit(fixed, epochs=epochs, verbose=0, shuffle=False, callbacks=broadcast(), **options)
+    return model
 
-    whole, first = (compiled(network(800 + rank), OPTIMIZERS[name]()) for _ in range(2))
-    fit(whole, 4)
-    fit(first, 2)
-    if rank == 0:
-        first.save(out / f"{name}.keras")
-    ranks.agree(saved=name)
-    resumed = network(900 + rank) if rank % 2 else keras.models.load_model(out / f"{name}.keras")
-    compiled(resumed, OPTIMIZERS[name]() if rank % 2 else resumed.optimizer)
-    forgetful = compiled(keras.models.load_model(out / f"{name}.keras"), OPTIMIZERS[name]())
-    for model in (resumed, forgetful):
-        fit(model, 4, initial_epoch=2)
-    found[f"resumed_{name}"] = {
-        "error": float(np.max(np.abs(numbers(resumed) - numbers(whole)))),
-        "error_without_state": float(np.max(np.abs(numbers(forgetful) - numbers(whole)))),
-        "iterations": int(resumed.optimizer.iterations),
-        "weights": ranks.compare_weights(resumed),
-    }
 
-# Beside labs.hvd, horovod.tensorflow works as ever
-import horovod.tensorflow
-
-found["sum_of_ranks"] = float(horovod.tensorflow.allreduce(tf.constant(float(rank)), op=horovod.tensorflow.Sum))
-# A saved model loads without Horovod
+whole, first = (fit(network(800 + rank), adam(), epochs) for epochs in (4, 2))
 if rank == 0:
-    model.compile(hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), loss="mse", jit_compile=False)
-    model.save(out / "model.keras")
-    found["loaded_optimizer_averages"] = averages(keras.models.load_model(out / "model.keras").optimizer)
+    first.save(out / "first.keras")
+ranks.agree(saved="first")
+resumed, forgetful = (keras.models.load_model(out / "first.keras") for _ in range(2))
+found["loaded_optimizer_averages"] = averages(resumed.optimizer)  # no: it loads without Horovod
+resumed = network(900 + rank) if rank % 2 else resumed
+fit(resumed, adam() if rank % 2 else resumed.optimizer, 4, initial_epoch=2)
+fit(forgetful, adam(), 4, initial_epoch=2)
+found["resumed"] = compared(resumed, whole, numbers(forgetful)) | {"iterations": int(resumed.optimizer.iterations)}
 (out / f"rank{rank}.json").write_text(json.dumps(found))

@@ -13,7 +13,7 @@ from labs import waiting
 
 count, (how, when) = int(sys.argv[1]), sys.argv[2:] or ("never", -1)
 rank, ranks = (int(os.environ.get(f"SLURM_{name}", value)) for name, value in (("PROCID", 0), ("NTASKS", 1)))
-gate = waiting.join(rank, ranks)
+gate = waiting.join(ranks)
 name = f"{os.environ['LABS_RUN']}.{rank}.turns" if rank else f"{os.environ['LABS_RUN']}.turns"
 with Path(os.environ["LABS_RUNS"], name).open("w", buffering=1) as told:
     for number in range(count):

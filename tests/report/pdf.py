@@ -21,7 +21,6 @@ class Pdf:
             with pdf.open_metadata() as metadata:
                 self.title, self.part = metadata.get("dc:title"), metadata.get("pdfuaid:part")
             self.shows_title = bool(root.ViewerPreferences.DisplayDocTitle)
-            self.embedded_fonts_only = all(_embedded(page) for page in pdf.pages)
             numbers = {page.obj.objgen: number for number, page in enumerate(pdf.pages)}
             self._texts = [_texts(page) for page in self.pages]
             self.tags = []
@@ -57,13 +56,9 @@ class Pdf:
 
     def tables(self):
         """Each table as rows of (kind of cell, text)."""
+        rows = [[row for row in table.children if row.kind == "TR"] for table in self.of("Table")]
         return [
-            [
-                [(cell.kind, plain(cell.text)) for cell in row.children if cell.kind in ("TH", "TD")]
-                for row in table.children
-                if row.kind == "TR"
-            ]
-            for table in self.of("Table")
+            [[(c.kind, plain(c.text)) for c in row.children if c.kind in ("TH", "TD")] for row in of] for of in rows
         ]
 
     def blank_margins(self, width=40):
@@ -78,17 +73,6 @@ class Pdf:
 def plain(text):
     """Text without the places where long words may be broken, and with single spaces."""
     return " ".join(text.replace("\u200b", "").split())
-
-
-def _embedded(page):
-    fonts = page.get("/Resources", {}).get("/Font", {})
-    for font in fonts.values():
-        inner = font.DescendantFonts[0] if "/DescendantFonts" in font else font
-        if inner.get("/Subtype") != "/Type3" and not {"/FontFile", "/FontFile2", "/FontFile3"} & set(
-            inner.FontDescriptor.keys()
-        ):
-            return False
-    return True
 
 
 def _texts(page):

@@ -15,11 +15,8 @@ MACHINE = {"cpu": "AMD EPYC", "cores": 2, "gpus": []}
 
 def notebook(*cells):
     """The text of a notebook: cells are dicts with cell_type and source, and what else they hold."""
-    filled = [{"id": f"c{number}", "metadata": {}, **cell} for number, cell in enumerate(cells)]
-    for cell in filled:
-        if cell["cell_type"] == "code":
-            cell.setdefault("outputs", [])
-            cell.setdefault("execution_count", None)
+    of = {"code": {"outputs": [], "execution_count": None}, "markdown": {}}
+    filled = [{"id": f"c{n}", "metadata": {}} | of[cell["cell_type"]] | cell for n, cell in enumerate(cells)]
     return json.dumps({"cells": filled, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
@@ -31,14 +28,10 @@ def answer(id, text):
 
 def written(answers):
     """{path: text} of all lessons' notebooks, with {id: Markdown} as their written answers, the others left open."""
-    made = {}
+    made, still_open = {}, "*Write your answer here.*"
     for lesson in tasks.lessons().values():
-        cells = [
-            answer(item.id, answers.get(item.id, "*Write your answer here.*"))
-            for item in lesson.task
-            if item.kind == "answer"
-        ]
-        made[f"notebooks/{lesson.notebook}.ipynb"] = notebook(*cells)
+        ids = [item.id for item in lesson.task if item.kind == "answer"]
+        made[f"notebooks/{lesson.notebook}.ipynb"] = notebook(*(answer(id, answers.get(id, still_open)) for id in ids))
     return made
 
 
@@ -70,15 +63,11 @@ def study(number=0, network="ResNet50V2", name="ResNet50"):
 
 def keep(root, runs, log=True):
     """Write {name: Run} into a course's folder of runs, each with a log."""
+    text = "Model ResNet50V2 {} workers\nEpoch 1/1\n4/4 - 5s - 1s/step - accuracy: 0.5000 - loss: 1.5000\n"
     for name, run in runs.items():
-        folder = root / "notebooks/runs"
-        records.save(folder / f"{name}.json", run)
-        if log:
-            lines = [f"Model ResNet50V2 {run.workers} workers", "Epoch 1/1"]
-            files.write(
-                folder / f"{name}.out", "\n".join([*lines, "4/4 - 5s - 1s/step - accuracy: 0.5000 - loss: 1.5000\n"])
-            )
-            files.write(folder / f"{name}.err", "")
+        records.save(root / f"notebooks/runs/{name}.json", run)
+        for ending, content in (("out", text.format(run.workers)), ("err", "")) if log else ():
+            files.write(root / f"notebooks/runs/{name}.{ending}", content)
     return root
 
 

@@ -8,19 +8,22 @@ import reported
 from hostile import ANSWERS, LOGS
 from pdf import Pdf, plain
 
-from labs import files, report
+from labs import files
 from labs.checks import tasks
-from labs.report import content, document, form
+from labs.printed import as_json
+from labs.report import content, document, gather_report
+from labs.report.course import look
 
 WRITTEN = [item.id for lesson in tasks.lessons().values() for item in lesson.task if item.kind == "answer"]
 
 
 def a_report(answers):
-    """A Report that holds answers and nothing else, {id: Markdown}."""
-    empty = dict(machine=None, hardware=[], versions={}, first_run=None, last_run=None, items=[], runs=[])
-    said = dict(notebook="05", kind="answer", question="What?", state="written", points=1)
-    written = [form.ReportTask(id=id, answer=text, **said) for id, text in answers.items()]
-    return form.Report(kit="1", name=None, tasks=written, findings=[], missing=[], **empty)
+    """A report that holds answers and nothing else, {id: Markdown}."""
+    lists = ("hardware", "versions", "items", "runs", "findings", "missing")
+    empty = {"kit": "1", "name": None} | {name: [] for name in lists}
+    said = dict(notebook="05", kind="answer", title="What?", state="written", points=1)
+    said |= {name: [] for name in ("holds", "runs", "tables", "figures", "scripts", "logs")}
+    return empty | {"tasks": [said | {"id": id, "answer": text} for id, text in answers.items()]}
 
 
 @pytest.fixture(scope="module")
@@ -45,118 +48,73 @@ def text_of(tags):
     return plain(" ".join(tag.text or tag.alt or "" for tag in tags if tag.kind in kinds))
 
 
-def test_every_answer_is_in_the_report_and_within_its_margins(every):
+SHOWN = {
+    "raw HTML": ["<script>", "<b>", "next", "onerror=alert(1)", "inside"],
+    "TeX": ["\\input{/etc/passwd}", "\\notacommand{x}", "x^2"],
+    "Typst": ['#include "/etc/passwd"', '#import "@preview/x:0.1.0"', "#panic()", "@label"],
+    "raw Typst": ['#panic("no")', "<hr>"],
+    "images": ["picture, not in the report: plot", "picture, not in the report: c", "https://e.org"],
+    "emoji": ["[rocket]", "[white heavy check mark]", "[U+6F22]"],
+    "controls": ["a[U+0000]b[U+0007]cred", "[U+D800]"],
+    "bar": ["100%", "100/100"],
+    "many": ["line 100", "line 499"],
+}
+
+
+def test_every_answer_is_within_the_margins_and_shown_as_content(every):
     found, pdf = every
     assert set(found) == set(ANSWERS) and pdf.blank_margins()
     assert [tag for tag in pdf.of("Figure", "Formula") if not tag.alt] == []
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("raw HTML", ["<script>", "<b>", "next", "onerror=alert(1)", "inside"]),
-        ("TeX", ["\\input{/etc/passwd}", "\\notacommand{x}", "x^2"]),
-        ("Typst", ['#include "/etc/passwd"', '#import "@preview/x:0.1.0"', "#panic()", "@label"]),
-        ("raw Typst", ['#panic("no")', "<hr>"]),
-        ("headings", ["five", "one", "six", "three"]),
-        ("unclosed", ["never closed", "# not a heading", "| a | b"]),
-        ("images", ["picture, not in the report: plot", "picture, not in the report: c", "https://e.org"]),
-        ("emoji", ["[rocket]", "[white heavy check mark]", "[U+6F22]"]),
-        ("right to left", ["1.5", "override]"]),
-        ("controls", ["a[U+0000]b[U+0007]cred", "[U+D800]"]),
-        ("bar", ["100%", "100/100"]),
-        ("metadata", ["title: x", "#panic()"]),
-        ("footnote", ["a note with"]),
-        ("lists", ["one", "two", "both"]),
-        ("many", ["line 100", "is longer than fits here"]),
-    ],
-)
-def test_hostile_content_is_shown_as_content(every, name, shown):
-    text = text_of(every[0][name])
-    assert [words for words in shown if words not in text] == []
-
-
-def test_bars_show_their_last_state_only(every):
-    assert " 10%" not in text_of(every[0]["bar"])
-
-
-def test_long_words_are_whole(every):
-    assert "x" * 20_000 in re.sub(r"[\s\u200b]", "", "".join(tag.text for tag in every[0]["long line"]))
-
-
-def test_only_links_to_the_web_are_links_and_no_picture_is_fetched(every):
-    links = [plain(tag.text) for tag in every[0]["images"] if tag.kind == "Link"]
+    for name, shown in SHOWN.items():
+        text = text_of(found[name])
+        assert (name, [words for words in shown if words not in text]) == (name, [])
+    assert " 10%" not in text_of(found["bar"])
+    assert "x" * 20_000 in re.sub(r"[\s\u200b]", "", "".join(tag.text for tag in found["long line"]))
+    links = [plain(tag.text) for tag in found["images"] if tag.kind == "Link"]
     assert links == ["[picture, not in the report: plot]", "https://e.org"]
-    made = content.markup(ANSWERS["images"])
-    assert "javascript" not in made and "image(" not in made
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-def test_markup_of_an_answer_holds_no_program_of_the_students(name):
-    made = content.markup(ANSWERS[name])
-    outside = re.sub(r'\\.|"(?:[^"\\]|\\.)*"', "", made, flags=re.DOTALL)  # without strings and what is escaped
-    calls = set(re.findall(r"#([\w.-]+)", outside))
-    known = {"formula", "unset", "verbatim", "raw", "link", "heading", "strong", "emph", "strike", "quote", "footnote"}
-    assert calls <= known | {"grid-of", "grid", "linebreak", "horizontalrule", "block", "enum", "list"}
+KNOWN = """formula unset verbatim raw link heading strong emph strike quote footnote grid-of grid linebreak
+horizontalrule block enum list""".split()
 
 
-def test_a_formula_that_cannot_be_set_is_shown_as_code_and_the_others_stay(tmp_path):
-    answers = {"T1": "good $x^2$ and bad $\\frac{}{}$", "T2": "$y^2$"}
+def test_markup_of_an_answer_holds_no_program_of_the_students():
+    for name, answer in ANSWERS.items():
+        made = content.markup(answer)
+        outside = re.sub(r'\\.|"(?:[^"\\]|\\.)*"', "", made, flags=re.DOTALL)  # without strings and what is escaped
+        assert set(re.findall(r"#([\w.-]+)", outside)) <= {*KNOWN} and "javascript:" not in made, name
+    texts = {"\t": "    ", "\x1b[1;31mred\x1b[0m": "red", "10%\r50%\r100%\nnext\r\n": "100%\nnext\n", "α → ½": "α → ½"}
+    assert {text: content.shown(text) for text in texts} == texts
+
+
+def test_what_cannot_be_set_is_shown_as_text_and_the_rest_stays(tmp_path, monkeypatch):
+    markup = content.markup
+    monkeypatch.setattr(content, "markup", lambda text: "#nothing(" if "odd" in text else markup(text))
+    answers = {"T1": "good $x^2$ and bad $\\frac{}{}$", "T2": "$y^2$", "T3": "an *odd* one", "T4": "a *plain* one"}
     with document.source(a_report(answers), {}) as folder:
         (tmp_path / "report.pdf").write_bytes(document.compile(folder))
     pdf = Pdf(tmp_path / "report.pdf")
-    assert [tag.alt for tag in pdf.of("Formula")] == ["x^2", "y^2"]
-    assert "\\frac{}{} (this formula could not be set)" in pdf.text
-
-
-def test_an_answer_whose_markup_cannot_be_set_stands_as_text_and_the_others_stay(tmp_path, monkeypatch):
-    markup = content.markup
-    monkeypatch.setattr(content, "markup", lambda text: "#nothing(" if "odd" in text else markup(text))
-    with document.source(a_report({"T1": "an *odd* one", "T2": "a *plain* one"}), {}) as folder:
-        (tmp_path / "report.pdf").write_bytes(document.compile(folder))
-    text = Pdf(tmp_path / "report.pdf").text
-    assert "an *odd* one" in text and "a plain one" in text
-
-
-def test_where_pandoc_fails_the_text_is_shown(monkeypatch):
-    monkeypatch.setattr(content, "_SECONDS", 1e-9)
+    assert [tag.alt for tag in pdf.of("Formula")] == ["y^2"]
+    monkeypatch.undo()
+    monkeypatch.setattr(content, "SECONDS", 1e-9)  # where pandoc fails
     assert content.markup("some *words*") == '#verbatim("some *words*")'
+    for said in ("good $x^2$ and bad $\\frac{}{}$", "an *odd* one", "a plain one"):
+        assert said in pdf.text
 
 
-def test_the_whole_report_of_a_hostile_course(tmp_path):
+def test_whatever_a_course_holds_it_has_a_report(tmp_path):
     names = list(ANSWERS)
     answers = {id: ANSWERS[names[number % len(names)]] for number, id in enumerate(WRITTEN)}
-    root = reported.keep(reported.course(tmp_path / "course", answers), reported.study(), log=False)
-    for number, text in enumerate(LOGS.values()):
-        name = "ResNet50_w1" if number < 2 else "ResNet50_w2"
-        ending = ".out" if number % 2 == 0 else ".err"
-        files.write(root / f"notebooks/runs/{name}{ending}", text.encode(errors="replace"))
-    files.write(root / "notebooks/02b_rings.ipynb", "no notebook")
+    root = reported.keep(reported.course(tmp_path / "course", answers), reported.study())
+    names_of_logs = ("ResNet50_w1.out", "ResNet50_w1.err", "ResNet50_w2.out", "ResNet50_w2.err")
+    for name, text in zip(names_of_logs, LOGS.values(), strict=True):
+        files.write(root / "notebooks/runs" / name, text.encode(errors="replace"))
+    files.write(root / "notebooks/02_averages_and_rings.ipynb", "no notebook")
     files.write(root / "notebooks/runs/broken.json", '{"epochs": [')
     files.write(root / "notebooks/runs/x.maxbatch.json", '{"trials": 3}')
-    files.write(
-        root / "notebooks/runs/progress.json", '{"items": {"resnet50.1": {"state": "predicted", "answer": "\\u001b"'
-    )
-    made = report.make(tmp_path / "out", start=root)
-    read = {task["id"]: task["answer"] for task in json.loads(made.json.read_text())["tasks"]}
+    files.write(root / "notebooks/runs/progress.json", '{"items": {"resnet50.1": {"answer": "\\u001b"')
+    made, _ = gather_report(look(root))
+    read = {task["id"]: task["answer"] for task in json.loads(as_json(made))["tasks"]}
     assert read["T3"] == ANSWERS[names[WRITTEN.index("T3")]].strip() and read["T2"] is None
-    log = next(log for task in made.report.tasks for log in task.logs if log.file == "ResNet50_w1.out")
-    assert len(log.lines) < 80 and log.left_out > 9000
-    assert Pdf(made.pdf).blank_margins()
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("plain", "plain"),
-        ("\t", "    "),
-        ("\x1b[1;31mred\x1b[0m", "red"),
-        ("10%\r50%\r100%\nnext\r\n", "100%\nnext\n"),
-        ("🚀", "[rocket]"),
-        ("漢", "[U+6F22]"),
-        ("α → ∥x∥ ½ é", "α → ∥x∥ ½ é"),
-        ("a\u202eb", "a[right-to-left override]b"),
-    ],
-)
-def test_characters_without_a_glyph_are_named(text, shown):
-    assert content.shown(text) == shown
+    log = next(log for task in made["tasks"] for log in task["logs"] if log["file"] == "ResNet50_w1.out")
+    assert len(log["lines"]) < 80 and "lines are left out" in " ".join(log["lines"])

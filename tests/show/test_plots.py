@@ -1,15 +1,16 @@
-"""labs.show.plots: labels with units, the stamp, the text alternative, and what is missing in the data."""
+"""labs.show.plots: labels with units, the stamp, the text alternative, the numbers drawn, and what the data lacks."""
 
 import io
 
 import numpy as np
 import pytest
+from epochs import numbered
 from legends import hidden
 from matplotlib.image import imread
 
+from labs.errors import UseError
 from labs.results import metrics
 from labs.results.intervals import UNKNOWN, Estimate
-from labs.results.metrics import MetricsError
 from labs.results.run import Epoch, Run
 from labs.show import plots
 from labs.show.figure import png
@@ -20,7 +21,7 @@ def measured(workers, source=None, model="ResNet50V2", strategy="mirrored", **ch
     epoch = 10.0 / (workers or 1) ** 0.8
     given = {
         "configuration": {"model": model, "strategy": strategy, "workers": workers},
-        "epoch_seconds": Estimate(epoch, (0.9 * epoch, 1.1 * epoch)),
+        "epoch_seconds": Estimate(epoch, (0.9 * epoch, 1.2 * epoch)),  # not even about its value
         "images_per_second": Estimate(1000 / epoch, (900 / epoch, 1100 / epoch)),
         "speedup": Estimate(10 / epoch, (9 / epoch, 11 / epoch)),
         "efficiency": Estimate(10 / epoch / (workers or 1)),
@@ -28,29 +29,53 @@ def measured(workers, source=None, model="ResNet50V2", strategy="mirrored", **ch
         "loss": [2.3, 1.9, 1.5],
         "accuracy": [0.1, 0.3, 0.45],
     }
-    return Run(source or f"w{workers}.json", **given | changed)
+    return Run(source=source or f"w{workers}.json", **given | changed)
+
+
+def in_turns(workers, epochs, study="s"):
+    """A run of a study whose epochs took turns: their seconds, or those of their steps; the first is warm-up."""
+    has = {"model": "M", "strategy": "mirrored", "workers": workers, "global_batch": 64 * workers, "local_batch": 64}
+    made = []
+    for number, each in enumerate(epochs):
+        steps = each if isinstance(each, list) else []
+        made.append(Epoch(seconds=sum(steps) or each, images=512, round=number or None))
+        made[-1].step_seconds = steps
+    return Run(source="a", epochs=numbered(made), configuration=has, steps=8 // workers, study=study)
 
 
 RUNS = [measured(1), measured(2), measured(4, oversubscribed=True)]
-SEARCH = {
-    "kind": "measured",
-    "model": "SmallCNN",
-    "largest": 128,
-    "fails": 256,
-    "trials": [
-        {"batch": 64, "fits": True, "seconds": 0.5},
-        {"batch": 128, "fits": True, "seconds": 0.9},
-        {"batch": 256, "fits": False, "seconds": None},
-    ],
-}
+TRIALS = [(64, True, 0.5), (128, True, 0.9), (256, False, None)]
+SEARCH = {"kind": "measured", "model": "SmallCNN", "largest": 128, "fails": 256}
+SEARCH["trials"] = [{"batch": batch, "fits": fits, "seconds": seconds} for batch, fits, seconds in TRIALS]
 PARTS = {b: {"weights": 2**30, "gradients": 2**30, "optimizer": 0, "activations": b * 2**24} for b in (1, 64)}
-FIGURES = {
-    "scaling": lambda: plots.scaling(RUNS, tuple(plots.QUANTITIES)),
-    "learning": lambda: plots.learning(RUNS),
-    "memory": lambda: plots.memory(PARTS, limit=2**31),
-    "search": lambda: plots.search(SEARCH),
-    "curves": lambda: plots.curves({"a": [3.0, 2.0], "b": [3.0, 1.25]}, x="step", y="loss (nats)", title="two"),
-}
+ONE = [[9.0, 1.0, 1.0], [1.0, 1.1, 1.2], [1.0, 1.4, 1.2]]
+TWO = [[15.0, 1.5], [1.3, 1.6], [1.5, 1.4]]
+FIGURES = {  # each with the units on its axes, in their order
+    "scaling": (
+        lambda: plots.scaling(RUNS, tuple(plots.QUANTITIES)),
+        ["workers: seconds per epoch", "workers: images per second", "workers: speedup S(p) = T(1)/T(p)",
+         "workers: efficiency S(p)/p"],
+    ),
+    "learning": (
+        lambda: plots.learning(RUNS),
+        ["epoch: training loss (cross-entropy, nats)", "epoch: training accuracy (share of images)"],
+    ),
+    "memory": (lambda: plots.memory(PARTS), ["batch size (images): memory (GiB)"]),
+    "search": (lambda: plots.search(SEARCH), ["batch size (images): images per second (one step)"]),
+    "curves": (
+        lambda: plots.curves({"a": [3.0, 2.0], "b": [3.0, 1.25]}, x="step", y="loss (nats)", title="two"),
+        ["step: loss (nats)"],
+    ),
+    "rounds": (
+        lambda: plots.rounds(in_turns(2, [99, 2.0, 4.2, 3.0]), in_turns(1, [99, 4.0, 8.0, 6.0])),
+        ["round: seconds per epoch", "round: speedup (times)"],
+    ),
+    "steps": (
+        lambda: plots.steps(in_turns(1, ONE), in_turns(2, TWO)),
+        ["round (0 = warm-up): seconds of a step (logarithmic)",
+         "seconds of a step, or less (logarithmic): share of the steps"],
+    ),
+}  # fmt: skip
 
 
 def texts(legend):
@@ -58,253 +83,105 @@ def texts(legend):
 
 
 def drawn(figure):
-    """Draw it: much of what is wrong in a figure shows only then. Returns the PNG."""
+    """Draw it: much of what is wrong in a figure shows only then."""
     data = png(figure)
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    pixels = imread(io.BytesIO(data))[..., :3]
-    assert (pixels < 0.98).any(axis=2).mean() > 0.005, "an empty picture"
-    return data
+    assert (imread(io.BytesIO(data))[..., :3] < 0.98).any(axis=2).mean() > 0.005, "an empty picture"
+    assert "None" not in figure.alt and "nan" not in figure.alt
+    return figure
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_has_labels_stamp_legend_and_alternative(name):
-    figure = FIGURES[name]()
-    drawn(figure)
-    for axis in figure.axes:
-        assert axis.get_xlabel() and axis.get_ylabel() and axis.get_title()
+def test_every_figure_has_units_stamp_alternative_and_a_legend_that_covers_nothing(name):
+    make, units = FIGURES[name]
+    figure = drawn(make())
+    assert [f"{axis.get_xlabel()}: {axis.get_ylabel()}" for axis in figure.axes] == units
     assert any(word in figure.get_supxlabel() for word in ("measured", "recorded", "simulated"))
-    assert any(axis.get_legend() for axis in figure.axes)
     assert len(figure.alt) > 40 and any(c.isdigit() for c in figure.alt) and "\n" not in figure.alt
+    boxes = [axis.get_legend().get_window_extent() for axis in figure.axes if axis.get_legend()]
+    assert boxes and hidden(figure) == []
+    assert all(box.x0 >= 0 and box.x1 <= figure.bbox.x1 and box.y0 >= 0 and box.y1 <= figure.bbox.y1 for box in boxes)
 
 
-def test_axes_say_the_unit():
-    labels = [axis.get_ylabel() for axis in FIGURES["scaling"]().axes]
-    assert labels[:2] == ["seconds per epoch", "images per second"]
-    assert "T(1)/T(p)" in labels[2] and "S(p)/p" in labels[3]  # ratios have no unit, but a definition
-    assert "nats" in plots.learning(RUNS).axes[0].get_ylabel()
-    assert "GiB" in FIGURES["memory"]().axes[0].get_ylabel()
-    assert "images" in FIGURES["search"]().axes[0].get_xlabel()
-
-
-def test_curve_and_interval_show_the_numbers_of_the_runs():
-    runs = [measured(1, epoch_seconds=Estimate(10.0, (9.0, 14.0))), *RUNS[1:]]  # not even about its value
-    figure = plots.scaling(runs)
-    (curve, _, (bars,)) = figure.axes[0].containers[0]
-    assert curve.get_xdata().tolist() == [1, 2, 4]
-    assert curve.get_ydata().tolist() == [run.epoch_seconds.value for run in runs]
-    ends = [segment[:, 1].tolist() for segment in bars.get_segments()]
-    assert np.allclose(ends, [run.epoch_seconds.interval for run in runs])
-    assert all(list(axis.get_xticks()) == [1, 2, 4] for axis in figure.axes)
-    for run in runs:
-        assert f"{run.epoch_seconds.value:.3g} s on {run.workers}" in figure.alt
-
-
-def test_oversubscribed_points_are_marked():
-    assert "oversubscribed: workers share cores" in texts(plots.scaling(RUNS).axes[-1].get_legend())
+def test_scaling_shows_the_numbers_of_the_runs_and_their_intervals():
+    figure = plots.scaling(RUNS)
+    for axis, name in zip(figure.axes, ("epoch_seconds", "images_per_second", "speedup"), strict=True):
+        (curve, _, (bars,)), values = axis.containers[0], [getattr(run, name) for run in RUNS]
+        assert curve.get_xdata().tolist() == [1, 2, 4] == list(axis.get_xticks())
+        assert curve.get_ydata().tolist() == [each.value for each in values]
+        assert np.allclose([segment[:, 1] for segment in bars.get_segments()], [each.interval for each in values])
+        assert all(axis.get_ylim()[1] * 0.95 > each.interval[1] for each in values), "a bar touches the end"
+    assert f"{RUNS[1].epoch_seconds.value:.3g} s on 2 (interval " in figure.alt
+    assert "oversubscribed: workers share cores" in texts(figure.axes[-1].get_legend())
     assert "oversubscribed: workers share cores" not in texts(plots.scaling(RUNS[:2]).axes[-1].get_legend())
 
 
 def test_measured_and_recorded_are_told_apart():
     recorded = [measured(n, "log.out", kind="recorded") for n in (1, 2)]
     figure = plots.scaling([*RUNS, *recorded])
-    names = texts(figure.axes[-1].get_legend())
-    assert "ResNet50V2, mirrored (measured)" in names and "ResNet50V2, mirrored (recorded)" in names
+    assert "ResNet50V2, mirrored (recorded)" in texts(figure.axes[-1].get_legend())
     assert figure.get_supxlabel() == "measured and recorded"
-    colours = {container.lines[0].get_color() for container in figure.axes[0].containers}
-    markers = {container.lines[0].get_marker() for container in figure.axes[0].containers}
-    assert len(colours) == len(markers) == 2
     learned = texts(plots.learning([RUNS[0], recorded[0]]).axes[1].get_legend())
     assert len(set(learned)) == 2 and "(recorded)" in learned[1]
 
 
-def test_curve_without_speedup_stands_in_the_legend_all_the_same():
+def test_what_the_data_lacks_is_left_out_and_no_crash():
     alone = measured(2, model="ResNet152V2", speedup=UNKNOWN, efficiency=UNKNOWN)
-    figure = plots.scaling([*RUNS, alone])
-    drawn(figure)
+    figure = drawn(plots.scaling([*RUNS, alone]))  # a curve without a speedup stands in the legend all the same
     assert "ResNet152V2, mirrored (measured)" in texts(figure.axes[-1].get_legend())
     assert len(figure.axes[2].containers) == 1
+    runs = [measured(1, strategy=None), measured(None), measured(4, model=None, loss=[], accuracy=[])]
+    assert "w4.json" in drawn(plots.scaling(runs)).alt  # without a model its file names it
+    assert "2.3, not a number, not a number" in drawn(plots.learning([measured(1, loss=[2.3, None, None])])).alt
 
 
-def test_missing_intervals_and_values():
-    bare = {name: Estimate(getattr(RUNS[0], name).value) for name, _, _ in plots.QUANTITIES.values()}
-    runs = [
-        measured(1, strategy=None, **bare),
-        measured(2, strategy=None, **bare | {"images_per_second": UNKNOWN}),
-        measured(None),
-        measured(4, model=None, loss=[], accuracy=[]),
-    ]
-    for figure in (plots.scaling(runs), plots.learning(runs)):
-        drawn(figure)
-        assert "None" not in figure.alt and "nan" not in figure.alt
-    assert "w4.json" in plots.scaling(runs).alt  # without a model its file names it
-    (name,) = texts(plots.learning([measured(None)]).axes[1].get_legend())
-    assert name == "ResNet50V2, mirrored, ? workers (measured)"
+def test_learning_and_curves_begin_at_their_first_epoch():
+    loss, accuracy = FIGURES["learning"][0]().axes
+    (axis,) = plots.curves({"a": [3.0, 2.0]}, x="epoch", y="loss", title="two", start=1).axes
+    for line, values in ((loss.lines[0], RUNS[0].loss), (accuracy.lines[2], RUNS[2].accuracy), (axis.lines[0], [3, 2])):
+        assert list(line.get_xdata()) == [*range(1, 1 + len(values))] and list(line.get_ydata()) == values
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_no_legend_lies_over_what_is_drawn(name):
-    assert hidden(FIGURES[name]()) == []
-
-
-def test_a_curve_point_or_bar_below_a_legend_is_seen():
-    curves = FIGURES["curves"]()
-    curves.axes[0].legend(loc="center")
-    assert hidden(curves) == [("two", "b")]  # between its two points
-    bars = FIGURES["memory"]()
-    bars.axes[0].legend(loc="lower right")
-    assert len(hidden(bars)) > 1
-
-
-@pytest.mark.parametrize("runs", [1, 2, 4])
-def test_the_legend_of_the_learning_covers_no_point(runs):
-    figure = plots.learning([measured(n) for n in range(1, runs + 1)])
-    drawn(figure)
-    axis = figure.axes[1]
-    legend = axis.get_legend().get_window_extent()
-    assert legend.x0 >= axis.get_window_extent().x1 and legend.x1 <= figure.bbox.x1, "outside, and in the picture"
-    assert legend.y0 >= 0 and legend.y1 <= figure.bbox.y1
-
-
-def test_diverged_training_is_drawn_up_to_where_it_diverged():
-    figure = plots.learning([measured(1, loss=[2.3, None, None])])
-    drawn(figure)
-    assert "2.3, not a number, not a number" in figure.alt
-    figure = plots.curves({"fast": [2.3, None], "none": []}, x="epoch", y="loss (nats)", title="rates")
-    drawn(figure)
-    assert "fast: from 2.3 to not a number." in figure.alt
-
-
-def test_nothing_to_draw_is_no_crash():
-    for figure in (plots.scaling([]), plots.learning([])):
-        assert png(figure)
-
-
-def test_memory_is_stacked_in_gib_with_its_limit():
-    figure = FIGURES["memory"]()
-    bars = [bar.get_height() for container in figure.axes[0].containers for bar in container]
-    assert bars == [1, 1, 1, 1, 0, 0, 2**24 / 2**30, 1.0]
-    assert "3.00 GiB at batch 64" in figure.alt and "limit: 2.0 GiB" in texts(figure.axes[0].get_legend())
+def test_memory_is_stacked_in_gib():
+    figure = FIGURES["memory"][0]()
+    bars = [bar for container in figure.axes[0].containers for bar in container]
+    assert [bar.get_height() for bar in bars] == [1, 1, 1, 1, 0, 0, 2**24 / 2**30, 1.0]
+    assert [bar.get_y() for bar in bars] == [0, 0, 1, 1, 2, 2, 2, 2]
+    assert "3.00 GiB at batch 64" in figure.alt
     assert figure.get_supxlabel().startswith("simulated")
 
 
 def test_search_shows_rates_and_the_border():
-    figure = FIGURES["search"]()
-    assert figure.axes[0].get_lines()[0].get_ydata().tolist() == pytest.approx([128, 128 / 0.9])
-    assert "128" in figure.alt and "256 runs out of memory" in figure.alt
-    nothing = {**SEARCH, "largest": None, "trials": SEARCH["trials"][2:]}
-    drawn(plots.search(nothing))
-    assert "None" not in plots.search(nothing).alt
-    unlimited = {**SEARCH, "fails": None, "trials": SEARCH["trials"][:2]}
-    drawn(plots.search(unlimited))
-    assert "None" not in plots.search(unlimited).alt
+    figure = FIGURES["search"][0]()
+    rates, border = figure.axes[0].get_lines()
+    assert rates.get_ydata().tolist() == pytest.approx([128, 128 / 0.9]) and border.get_xdata()[0] == 256
+    assert "Largest batch that fits: 128; 256 runs out of memory" in figure.alt
 
 
-def test_import_stays_light():
-    import subprocess
-    import sys
-
-    code = "import sys, labs.show.plots, labs.measure.study; print({'matplotlib', 'tensorflow'} & set(sys.modules))"
-    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
-
-
-# Rounds of trainings that took turns
-
-
-def in_turns(workers, seconds, study="s"):
-    has = {"model": "M", "strategy": "mirrored", "workers": workers, "global_batch": 64 * workers, "local_batch": 64}
-    epochs = [Epoch(99.0, images=512), *(Epoch(s, images=512, round=n) for n, s in enumerate(seconds, 1))]
-    return Run("a", [epochs], configuration=has, steps=8 // workers, study=study)
-
-
-def test_rounds_show_the_epochs_of_both_and_the_ratio_within_each():
-    one, two = in_turns(1, [4.0, 8.0, 6.0]), in_turns(2, [2.0, 4.2, 3.0])
+def test_rounds_show_the_epochs_of_both_and_the_ratio_within_each_that_counts():
+    one, two = in_turns(1, [99, 4.0, 8.0, 6.0, 4.0]), in_turns(2, [99, 2.0, 4.2, 3.0, 4.0])
+    two.epochs[4].others = 0.5  # another program ran
     figure = plots.rounds(two, one)
     times, gain = figure.axes
-    assert [list(line.get_ydata()) for line in times.lines] == [[4, 8, 6], [2, 4.2, 3]]
-    assert np.allclose(gain.lines[0].get_ydata(), [2, 8 / 4.2, 2])
-    low, high = (metrics.speedup(two, one).interval[k] for k in (0, 1))
-    assert f"from {low:.3g} to {high:.3g}" in figure.alt and "4, 8, 6" in figure.alt
-    assert {text.get_text() for text in gain.get_legend().texts} >= {"its 95 % interval", "ideal"}
-    assert hidden(figure) == []
-    ideal = gain.lines[-1].get_ydata()[0]
-    outside = gain.get_legend().get_window_extent().x0 >= gain.get_window_extent().x1
-    assert ideal == 2 < gain.get_ylim()[1] and outside, "the ideal line crosses the whole axis"
-
-
-def test_a_round_that_is_left_out_is_drawn_otherwise():
-    one, two = in_turns(1, [4.0, 4.0, 4.0, 4.0]), in_turns(2, [2.0, 2.1, 2.0, 4.0])
-    two.epochs[4].others = 0.5
-    figure = plots.rounds(two, one)
-    counted, left = figure.axes[1].lines[:2]
-    assert list(counted.get_xdata()) == [1, 2, 3] and list(left.get_xdata()) == [4]
-    assert np.allclose(left.get_ydata(), [1]) and left.get_markerfacecolor() == "white"
-    assert "Left out, since other programs ran: round 4." in figure.alt
-
-
-def test_rounds_of_runs_that_took_no_turns_are_refused():
-    with pytest.raises(MetricsError, match="did not take turns"):
-        plots.rounds(in_turns(2, [2.0, 2.1], study="other"), in_turns(1, [4.0, 4.1]))
-
-
-# Every step
-
-
-def with_steps(workers, epochs, turns=True, **changed):
-    """A run of `in_turns` whose epochs have these steps; the first is warm-up."""
-    run = in_turns(workers, [sum(e) for e in epochs[1:]], **changed)
-    for epoch, seconds in zip(run.repeats[0], epochs, strict=True):
-        epoch.step_seconds = list(seconds)
-        epoch.round = epoch.round if turns else None
-    return run
-
-
-ONE = [[9.0, 1.0, 1.0], [1.0, 1.1, 1.2], [1.0, 1.4, 1.2]]
-TWO = [[15.0, 1.5], [1.3, 1.6], [1.5, 1.4]]
+    assert [list(line.get_ydata()) for line in times.lines] == [[4, 8, 6, 4], [2, 4.2, 3, 4]]
+    counted, left, mean, ideal = gain.lines
+    assert list(counted.get_xdata()) == [1, 2, 3] and np.allclose(counted.get_ydata(), [2, 8 / 4.2, 2])
+    assert list(left.get_xdata()) == [4] and np.allclose(left.get_ydata(), [1])
+    assert left.get_markerfacecolor() == "white" and "Left out, since other programs ran: round 4." in figure.alt
+    found = metrics.speedup(two, one)
+    assert "from {:.3g} to {:.3g}".format(*found.interval) in figure.alt and "4, 8, 6" in figure.alt
+    assert mean.get_ydata()[0] == found.value and ideal.get_ydata()[0] == 2 < gain.get_ylim()[1]
+    with pytest.raises(UseError, match="did not take turns"):
+        plots.rounds(in_turns(2, [9, 2.0, 2.1], study="other"), in_turns(1, [9, 4.0, 4.1]))
 
 
 def test_steps_show_time_distribution_and_what_waiting_would_make_of_one_worker():
-    figure = plots.steps(with_steps(1, ONE), with_steps(2, TWO))
-    drawn(figure)
+    figure = FIGURES["steps"][0]()
     times, shares = figure.axes
-    assert times.get_xlabel() == "round (0 = warm-up)" and "seconds" in times.get_ylabel() + shares.get_xlabel()
     assert list(times.get_lines()[0].get_ydata()) == [s for epoch in ONE for s in epoch]
     names = texts(shares.get_legend())
-    assert names[0] == "M, 1 worker: half within 1.15 s" and names[2].startswith("slowest of 2 steps on 1 worker: half")
+    assert names[0] == "M, 1 worker: half within 1.15 s"
+    assert names[2] == "slowest of 2 steps on 1 worker: half within 1.2 s"
     assert figure.get_supxlabel() == "measured: the dashed curve is computed from the steps of 1 worker"
-    assert "M, 1 worker: first step 9 s; of 6 steady steps half take 1.15 s or less" in figure.alt
-    assert [line.get_linestyle() for line in shares.get_lines()] == ["-", "-", "--"]
-    assert hidden(figure) == []
-    assert len({line.get_color() for line in shares.get_lines()}) == 3  # computed: neither run's colour
-    assert "(logarithmic)" in shares.get_xlabel() and "(logarithmic)" in times.get_ylabel()
-
-
-def test_steps_of_runs_that_may_not_be_divided_have_no_dashed_curve():
-    figure = plots.steps(with_steps(1, ONE), with_steps(2, TWO, study="other"))
-    assert len(figure.axes[1].get_lines()) == 2 and figure.get_supxlabel() == "measured"
-    epochs = plots.steps(with_steps(1, ONE, turns=False)).axes[0]
-    assert epochs.get_xlabel() == "epoch (0 = warm-up)"
-
-
-def test_thousands_of_steps_are_drawn_with_few_points():
-    draw = np.random.default_rng(0)
-    epochs = [draw.lognormal(0, 0.1, 4000) for _ in range(7)]
-    epochs[0][0] = 60.0
-    figure = plots.steps(with_steps(1, epochs))
-    drawn(figure)
-    times, shares = figure.axes
-    assert len(times.get_lines()[0].get_xdata()) <= 7 * 60 and len(shares.get_lines()[0].get_xdata()) <= 401
-    assert times.get_ylim()[1] > 60 and "first step 60 s" in figure.alt
-
-
-def test_steps_of_a_log_are_refused():
-    with pytest.raises(MetricsError, match="no steady steps"):
-        plots.steps(in_turns(1, [4.0, 4.1]))
-
-
-def test_no_value_nor_bar_of_scaling_touches_the_end_of_its_axis():
-    alike = {"images_per_second": Estimate(200.0, (199.5, 200.5))}
-    figure = plots.scaling([measured(1, **alike), measured(2, **alike)], ("epoch time", "throughput"))
-    shares = [axis.dataLim.y1 / axis.get_ylim()[1] for axis in figure.axes]
-    assert all(0.8 < share < 0.95 for share in shares), shares
-    none = plots.scaling([measured(1, speedup=UNKNOWN)], ("speedup",)).axes[0]
-    assert none.get_ylim()[1] > 0
+    apart = plots.steps(in_turns(1, ONE), in_turns(2, TWO, study="other"))  # which may not be divided
+    assert len(apart.axes[1].get_lines()) == 2 and apart.get_supxlabel() == "measured"

@@ -20,10 +20,4 @@ def course(needs_sandbox, tmp_path, monkeypatch):
     shutil.copytree(ROOT / "slurm" / "sites", tmp_path / "slurm" / "sites", ignore=shutil.ignore_patterns("*.local.*"))
     shutil.copytree(ROOT / "solutions" / "scripts", tmp_path / "notebooks" / "scripts")
     (tmp_path / "notebooks" / "runs").mkdir()
-    scripts = tmp_path / "notebooks" / "scripts"
-    start = "import tensorflow as tf\nstrategy = tf.distribute.MirroredStrategy()\n"
-    (scripts / "constant.py").write_text(start + "optimizer = tf.keras.optimizers.SGD(0.01)\n")
-    (scripts / "option.py").write_text(start + "optimizer = tf.keras.optimizers.SGD(args.learning_rate)\n")
-    rate = "args.learning_rate * strategy.num_replicas_in_sync"
-    (scripts / "both.py").write_text(start + f"optimizer = tf.keras.optimizers.SGD({rate})\n")
     return tmp_path

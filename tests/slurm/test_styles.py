@@ -17,6 +17,6 @@ def test_what_is_wrong_is_found_and_nothing_else(path, course, monkeypatch):
     (course / "notebooks" / "batches.txt").write_text("128\n" * 4)
     text = path.read_text(encoding="utf-8")
     expected = text.rsplit("# found: ", 1)[1].strip()
-    findings = [one.text() for one in check.check_script(text, "local", root=course, scheduler=False)]
+    findings = [one.text() for one in check.look_at(text, "local", course).findings]
     assert len(findings) == (expected != "nothing"), "\n".join(findings)
     assert all(expected in one for one in findings)

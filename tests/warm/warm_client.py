@@ -23,9 +23,7 @@ import sys
 
 # Modules that import TensorFlow, or what is as dear: kernels, and what jobs start with -m. What measures the memory of
 # its own process starts cold.
-MODULES = re.compile(
-    r"ipykernel_launcher$|labs\.(checks\.tryout|measure|training)\b|lessons\.(?!faster_steps\.recompute)"
-)
+MODULES = re.compile(r"ipykernel_launcher$|labs\.(measure|training)\b|lessons\.(?!faster_steps\.recompute)")
 # Texts behind -c: the one of labs.models, and those of tests that say so in their first line.
 COMMANDS = re.compile(r"import json, sys; from labs\.models import counts; counts\.answer\(|\n?# warm\n")
 IMPORTS = re.compile(

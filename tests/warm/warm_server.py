@@ -44,7 +44,6 @@ IMPORTED = (
     "psutil",
     "tabulate",
     "threadpoolctl",
-    "tqdm.auto",
 )
 
 
@@ -235,7 +234,7 @@ def become(request, fds):
     backend = os.environ.get("MPLBACKEND")
     matplotlib.rcParams["backend"] = backend or matplotlib.rcsetup._auto_backend_sentinel
     measures = kind == "script" or kind == "module" and what.startswith("labs.measure.")
-    if os.environ.get("LABS_PRESET") == "test" and measures and not os.environ.get("MORE"):
+    if os.environ.get("LABS_PRESET") == "test" and measures and not os.environ.get("WHOLE"):
         _fewer_blocks()
     return kind, what
 
@@ -244,7 +243,7 @@ def _fewer_blocks():
     """Let the course's two networks have a ninth of their blocks, and no last stack, which holds two thirds of the
     weights: to trace ResNet152V2 takes a minute on 2 workers. To rewrite their graphs costs more than it saves then.
 
-    The networks of these names are trained by `make test-more`.
+    With WHOLE=1 they have all (`make test-more`).
     """
     import tensorflow as tf
     from keras.src.applications import resnet
@@ -259,10 +258,7 @@ def _fewer_blocks():
 
 
 def run(kind, what):
-    """Run a program as Python does, after what a job's processes run first (labs/jobs/startup)."""
-    for place in os.environ.get("PYTHONPATH", "").split(os.pathsep):
-        if os.path.isfile(first := os.path.join(place, "sitecustomize.py")):
-            runpy.run_path(first)
+    """Run a program as Python does."""
     main = sys.modules["__main__"] = types.ModuleType("__main__")
     main.__builtins__ = __builtins__
     if kind == "module":

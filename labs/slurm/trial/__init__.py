@@ -3,13 +3,11 @@
 Its variables are those of a job with its directives; nothing is trained or submitted. What is told is what happened:
 which programs were started, with which words, at which line; or how bash says that it fails.
 
-script       try_out: a script's text from its beginning to its end; trial_missing: why it cannot be tried out here
+script       try_out: a script's text from its beginning to its end, or to where it fails
 calls        the programs that it started, as the stand-ins have written them down
-failing      where and why it does not come to its end
 stand_in.sh  what stands for a program
 beside.sh    what bash reads before the script: traps that tell its lines
 """
 
-from labs.slurm.trial.calls import STAND_INS, UNKNOWN, Call
-from labs.slurm.trial.failing import meant, unset_variable
-from labs.slurm.trial.script import Tried, trial_missing, try_out
+from labs.slurm.trial.calls import UNKNOWN, Call
+from labs.slurm.trial.script import Tried, similar_variable, try_out

@@ -4,7 +4,7 @@
 #SBATCH -o notebooks/runs/%x_%j.out -e notebooks/runs/%x_%j.err
 #SBATCH --gpus-per-node=2
 #SBATCH -n 4
-#SBATCH -c 2 -t 30
+#SBATCH -c 2 -t 2:00:00
 # Submit it with: sbatch --time=1:00:00 slurm/local/functions.sh
 set -o errexit
 

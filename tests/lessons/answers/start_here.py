@@ -1,9 +1,5 @@
 """Answers to the self-checks of 00_start_here: right ones, and wrong ones that students give."""
 
 ANSWERS = {
-    "start.1": dict(
-        right=[("core",), (" Core ",), ("a CPU core",)],
-        wrong=[("gpu",), ("cpu",), ("process",), ("machine",)],
-        secret=r"\bcore",
-    )
+    "start.1": dict(right=[(" Core ",), ("a CPU core",)], wrong=[("gpu",), ("cpu",), ("process",)], secret=r"\bcore")
 }

@@ -1,0 +1,112 @@
+"""A few numbers a second on what a training process uses, written to a file while it trains.
+
+A program starts a sampler in each rank, for a file NAME.rankR.samples, and says in which phase it is:
+`sampler.phase("input")`. lessons.faster_steps.samples says what is in the file, and reads it.
+"""
+
+import contextlib
+import json
+import os
+import resource
+import threading
+import time
+from pathlib import Path
+
+import psutil
+
+from labs import devices
+from lessons.faster_steps.samples import VERSION
+
+
+class Sampler:
+    """Writes a line every `every` seconds, from a thread that ends with the process. Between `start` and `stop`."""
+
+    def __init__(self, path, every=0.2, rank=0, **about):
+        """path: of the file, which is replaced; about: what else stands in its first line."""
+        self.path, self.every = Path(path), every
+        self._head = {"version": VERSION, "kind": "measured", "rank": rank}
+        self._head["about"] = about | {"every": every, "machine": devices.machine()}
+        self._lock, self._ended = threading.Lock(), threading.Event()
+        self._phases, self._phase, self._images = {}, None, 0
+        self._gpus = _gpus()
+
+    def start(self):
+        self._file = self.path.open("w", encoding="utf-8", buffering=1)  # each line is there if the process is killed
+        self._line(self._head)
+        self._last = self._since = time.perf_counter()
+        self._used = _used()
+        self._thread = threading.Thread(target=self._watch, daemon=True, name="sampler")
+        self._thread.start()
+        return self
+
+    def stop(self):
+        """Write what came since the last sample, and end."""
+        if not self._ended.is_set():
+            self._ended.set()
+            self._thread.join()
+            self._sample()
+            self._file.close()
+
+    def phase(self, name):
+        """From now on the program is in this phase; None for a phase without a name."""
+        with self._lock:
+            self._close_phase(time.perf_counter())
+            self._phase = name
+
+    def images(self, count):
+        """So many images have been trained on."""
+        with self._lock:
+            self._images += count
+
+    def _close_phase(self, now):
+        if self._phase:
+            self._phases[self._phase] = self._phases.get(self._phase, 0.0) + now - self._since
+        self._since = now
+
+    def _watch(self):
+        with contextlib.suppress(OSError):  # a full disk ends the watching, not the training
+            while not self._ended.wait(self.every):
+                self._sample()
+
+    def _sample(self):
+        with self._lock:
+            now = time.perf_counter()
+            self._close_phase(now)
+            phases, images, self._phases, self._images = self._phases, self._images, {}, 0
+        used, seconds = _used(), now - self._last
+        cores, faults = ((new - old) / seconds for new, old in zip(used, self._used, strict=True))
+        self._used, self._last = used, now
+        sample = {"t": round(time.time(), 3), "seconds": round(seconds, 4), "cores": round(cores, 3)}
+        sample |= {"memory": psutil.Process().memory_info().rss, "faults": round(faults), "images": images}
+        sample["phases"] = {name: round(value, 4) for name, value in phases.items()}
+        self._line(sample | {"gpus": [gpu() for gpu in self._gpus]})
+
+    def _line(self, content):
+        self._file.write(json.dumps(content) + "\n")
+
+
+def _used():
+    """(processor seconds, page faults) of this process so far, all threads."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime, usage.ru_minflt + usage.ru_majflt
+
+
+def _gpus():
+    """For each GPU of this process a function that looks at it; [] without NVML (package nvidia-ml-py)."""
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+    except Exception:  # no package, no driver, no GPU
+        return []
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = range(pynvml.nvmlDeviceGetCount()) if shown is None else filter(str.isdecimal, shown.split(","))
+
+    def look(handle):
+        memory = pynvml.nvmlDeviceGetMemoryInfo(handle).used
+        utilisation = pynvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100
+        power = pynvml.nvmlDeviceGetPowerUsage(handle) / 1000
+        return {"utilisation": utilisation, "memory": memory, "power": power}
+
+    handles = [pynvml.nvmlDeviceGetHandleByIndex(int(name)) for name in names]
+    return [lambda handle=handle: look(handle) for handle in handles]

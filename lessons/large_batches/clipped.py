@@ -1,0 +1,49 @@
+"""How far one step of SGD with `clipnorm` changes a weight matrix, on 1 replica of MirroredStrategy and on 4.
+
+Started as `python -m lessons.large_batches.clipped CLIPNORM`; prints a list of rows in JSON.
+"""
+
+import json
+import sys
+
+from labs import data, devices  # first: it silences TensorFlow's start-up messages
+
+# isort: split
+import keras
+import numpy as np
+import tensorflow as tf
+
+
+def change(strategy, clipnorm, images, labels):
+    """Length of the change of W in one step with rate 1 on all these images."""
+    with strategy.scope():
+        keras.utils.set_random_seed(1)
+        layers = [keras.Input((32, 32, 3)), keras.layers.Rescaling(1 / 255), keras.layers.Flatten()]
+        network = keras.Sequential([*layers, keras.layers.Dense(10, activation="softmax")])
+        network.compile(keras.optimizers.SGD(1.0, clipnorm=clipnorm), "sparse_categorical_crossentropy")
+    before = network.get_weights()[0]
+    network.fit(images, labels, batch_size=len(labels), shuffle=False, verbose=0)
+    return float(np.linalg.norm(network.get_weights()[0] - before))
+
+
+def main():
+    clipnorm = float(sys.argv[1])
+    workers = devices.workers(4, pin=False, kind="cpu")
+    strategies = {1: tf.distribute.get_strategy(), 4: tf.distribute.MirroredStrategy(devices=workers)}
+    dataset = data.load("digits", images=64)
+    different = np.asarray(dataset.images[:16]), np.asarray(dataset.labels[:16])
+    alike = [np.concatenate([part[:4]] * 4) for part in different]  # the same 4 for each replica
+    cases = [
+        (1, "the same 4 images, four times", alike),
+        (4, "the same 4 images", alike),
+        (4, "different images", different),
+    ]
+    rows = [
+        {"replicas": replicas, "each gets": name, "change": change(strategies[replicas], clipnorm, *images)}
+        for replicas, name, images in cases
+    ]
+    print(json.dumps(rows))
+
+
+if __name__ == "__main__":
+    main()

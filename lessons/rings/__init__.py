@@ -1,1 +1,0 @@
-"""Many workers, one network (T2)."""

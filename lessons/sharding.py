@@ -1,0 +1,101 @@
+"""Who reads which samples: shares of the workers under different orders of operations, counted.
+
+What tf.data does with `.shuffle` and `.shard`, these functions do with arrays of sample numbers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from labs.errors import UseError
+
+# How the workers come to their shares. Every name says in which order what is done.
+ORDERS = (
+    "block of each worker, batch",
+    "shard, batch",
+    "shuffle with one seed, shard, batch",
+    "shuffle with own seeds, shard, batch",
+)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Sample numbers, sorted: read by a worker; by none; more than once; read although no sample has this number."""
+
+    seen: np.ndarray
+    unseen: np.ndarray
+    repeated: np.ndarray
+    foreign: np.ndarray
+
+    @property
+    def right(self) -> bool:
+        """True if every sample was read exactly once."""
+        return not (len(self.unseen) or len(self.repeated) or len(self.foreign))
+
+
+def shares(n: int, workers: int, order: str, *, seed: int = 0, epoch: int = 0) -> list[np.ndarray]:
+    """What each worker reads in one epoch: a list of `workers` arrays of sample numbers out of 0 to n-1.
+
+    order: one of ORDERS. "block" gives each worker a run of neighbours, as files do that hold a data set in its
+    order; "shard" gives worker r every K-th sample from r on. A seed of its own for each worker is drawn from
+    `seed`, the worker and the epoch; one common seed from `seed` and the epoch.
+    Raises UseError for an unknown order and for fewer than 1 worker.
+    """
+    if order not in ORDERS:
+        raise UseError(f"No order of operations is called {order!r}. Use one of: {'; '.join(ORDERS)}.")
+    if workers < 1:
+        raise UseError(f"{workers} workers read nothing. Ask for 1 or more.")
+    numbers = np.arange(n)
+    if order.startswith("block"):
+        return np.array_split(numbers, workers)
+    if order.startswith("shuffle with one seed"):
+        numbers = np.random.default_rng([seed, epoch]).permutation(n)
+    if order.startswith("shuffle with own seeds"):
+        own = [np.random.default_rng([seed, epoch, 1 + worker]).permutation(n) for worker in range(workers)]
+        return [order[worker::workers] for worker, order in enumerate(own)]
+    return [numbers[worker::workers] for worker in range(workers)]
+
+
+def coverage(reads: Sequence[ArrayLike], n: int) -> Coverage:
+    """Coverage of the samples 0 to n-1 by `reads`: one list of sample numbers for each worker."""
+    every = np.concatenate([np.asarray(read, np.int64).ravel() for read in reads]) if len(reads) else np.array([], int)
+    numbers, counts = np.unique(every, return_counts=True)
+    inside = (numbers >= 0) & (numbers < n)
+    return Coverage(numbers[inside], np.setdiff1d(np.arange(n), numbers), numbers[counts > 1], numbers[~inside])
+
+
+def class_counts(shares: Sequence[ArrayLike], labels: ArrayLike, local_batch: int, classes: int) -> np.ndarray:
+    """Samples of each class in each batch of each worker: int array (workers, batches, classes).
+
+    shares: list of arrays of sample numbers; labels: (N,) class of each sample; local_batch: samples per step and
+    worker. A last, smaller batch counts; a worker with fewer batches than another has zeros there.
+    """
+    labels = np.asarray(labels)
+    shares = [np.asarray(share, np.int64) for share in shares]
+    most = max((-(-len(share) // local_batch) for share in shares), default=0)
+    counts = np.zeros((len(shares), most, classes), np.int64)
+    for worker, share in enumerate(shares):
+        rows = labels[share]
+        np.add.at(counts[worker], (np.arange(len(rows)) // local_batch, rows), 1)
+    return counts
+
+
+def some(numbers: Sequence[int] | np.ndarray, show: int = 4) -> str:
+    """The first few of some sample numbers, as text: "3, 5, 8, 13, ..."."""
+    return ", ".join(map(str, numbers[:show])) + (", ..." if len(numbers) > show else "")
+
+
+def sentence(found: Coverage, n: int) -> str:
+    """What a Coverage says, in one sentence with some of the sample numbers."""
+    if found.right:
+        return f"All {n} samples are read, each once."
+    parts = [
+        f"{len(numbers)} of {n} samples are {what} ({some(numbers)})"
+        for numbers, what in ((found.repeated, "read more than once"), (found.unseen, "never read"))
+        if len(numbers)
+    ]
+    if len(found.foreign):
+        parts.append(f"{some(found.foreign)} is no sample at all")
+    return "; ".join(parts) + "."

@@ -1,0 +1,606 @@
+"""Programs that a student writes, played on K ranks: who does what when, holds how much, and sends how many bytes.
+
+A program is a list of operations for each rank, as lessons.write_the_schedule.programs records them: (word, arguments,
+line). Times are in ms, sizes in MB, bandwidth in MB/ms (which is GB/s).
+
+What is played. A rank computes one operation at a time. Its link carries one message out and one in at the same time; a
+message takes latency + size / bandwidth and begins as soon as both ranks have come to it and both links are free. An
+all-reduce of n MB is a ring over all links: 2 (K - 1) messages of n / K, a reduce-scatter or an all-gather half of
+them. Memory for what an operation makes, or for what will arrive, is taken when it begins.
+
+What is followed. No numbers are computed: of each part of a tensor the engine knows what it sums up. Of a gradient this
+is how often each micro-batch is in it, of activations and errors how often the share of each rank is, of weights how
+often they were updated. So it can say what is wrong with a sum.
+"""
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import NamedTuple
+
+from labs.errors import UseError, number, whole
+
+OPERATIONS = 2000  # of one rank: no puzzle needs a tenth of them
+COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather")
+EXCHANGES = ("send", "receive", *COLLECTIVES)
+_ARGUMENTS = {
+    "load": ("batch",),
+    "update": ("layer",),
+    "forward": ("layer", "batch", "split"),
+    "backward": ("layer", "batch", "split"),
+    "backward_inputs": ("layer", "batch"),
+    "backward_weights": ("layer", "batch"),
+    "free": ("tensors", "keep"),
+    "send": ("tensor", "to", "wait"),
+    "receive": ("tensor", "source", "add", "wait"),
+    "wait": ("started",),
+} | dict.fromkeys(COLLECTIVES, ("tensors", "wait"))
+
+STARTS = {  # what each rank holds at the start, and again at the end, updated
+    "whole": "all weights and the whole state of the optimizer",
+    "optimizer parts": "all weights, and of the optimizer's state the part with its number",
+    "parts": "of weights and state the part with its number",
+    "stages": "weights and state of its own layers alone",
+    "gradients": "the gradient of the micro-batch with its number",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a program is played with. Sizes of a layer; times of one layer and one micro-batch.
+
+    start: a key of STARTS; slots: numbers that the optimizer keeps for each weight; wide: how many times as large as
+    the others the activations of layers 0, 2, 4, ... are; words: the operations that may be used, if not all of them.
+    """
+
+    ranks: int
+    layers: int
+    batches: int
+    start: str = "whole"
+    forward: float = 1.0
+    inputs: float = 1.0
+    weights: float = 1.0
+    load: float = 0.0
+    update: float = 0.0
+    latency: float = 0.0
+    bandwidth: float = 8.0
+    parameters: float = 8.0
+    slots: float = 2.0
+    activation: float = 1.0
+    wide: float = 1.0
+    words: tuple = ()
+
+    def __post_init__(self):
+        for name, value in vars(self).items():
+            if name in ("ranks", "layers", "batches"):
+                whole(name, value, most=256)
+            elif name not in ("start", "words"):
+                number(name, value, above=name in ("bandwidth", "wide"))
+        if self.start not in STARTS:
+            raise UseError(f"start is {self.start!r}: it must be one of {', '.join(map(repr, STARTS))}.")
+
+    def size(self, kind, layer):
+        """MB of a whole tensor."""
+        if kind in ("activation", "error"):
+            return self.activation * (self.wide if layer >= 0 and layer % 2 == 0 else 1)
+        return self.parameters * (self.slots if kind == "optimizer" else 1)
+
+    def held(self, rank):
+        """{tensor: its parts} that a rank holds at the start."""
+        every, own, found = range(self.ranks), (rank,), {}
+        for layer in range(self.layers):
+            if self.start == "gradients":
+                found["gradient", layer, None] = every
+            elif self.start != "stages" or layer * self.ranks // self.layers == rank:
+                found["weights", layer, None] = own if self.start == "parts" else every
+                found["optimizer", layer, None] = own if self.start in ("parts", "optimizer parts") else every
+        return found
+
+    def message(self, size):
+        """ms of one message."""
+        return self.latency + size / self.bandwidth
+
+    def ring(self, size, times=1):
+        """ms of a reduce-scatter or an all-gather of whole tensors of this size; times=2: of an all-reduce."""
+        return times * (self.ranks - 1) * self.message(size / self.ranks)
+
+
+class Event(NamedTuple):
+    """What a rank does for a time: an operation, or "wait" for one; `text` says it as it is written."""
+
+    rank: int
+    begin: float
+    end: float
+    word: str
+    text: str
+    batch: int | None
+
+
+class Transfer(NamedTuple):
+    """A message from `sender` to `receiver`, or a collective, where both are None. MB: what a rank sends for it."""
+
+    word: str
+    sender: int | None
+    receiver: int | None
+    begin: float
+    end: float
+    text: str
+    MB: float
+
+
+@dataclass
+class PlayedSchedule:
+    """What came of it. problem: why it is not right, or None; cycle: [(rank, text, rank that it waits for)] of a
+    deadlock; changes: for each rank (time, MB, name) of what its memory gets and frees; sent: MB by rank."""
+
+    case: Case
+    events: list = field(default_factory=list)
+    transfers: list = field(default_factory=list)
+    problem: str | None = None
+    cycle: list = field(default_factory=list)
+    changes: list = field(default_factory=list)
+    sent: list = field(default_factory=list)
+
+    @property
+    def time(self):
+        return max((each.end for each in (*self.events, *self.transfers)), default=0.0)
+
+    @property
+    def idle(self):
+        """Share of the ranks' time in which they do not compute."""
+        busy = sum(each.end - each.begin for each in self.events if each.word != "wait")
+        return 1 - busy / (self.case.ranks * self.time) if self.time else 0.0
+
+    def memory(self, rank):
+        """[(time, MB from then on)] of a rank, by time. What is freed at a moment makes room for what comes then."""
+        found, used = [], 0.0
+        for time, change, _ in sorted(self.changes[rank], key=lambda each: (round(each[0], 9), each[1] > 0)):
+            used += change
+            found.append((time, used))
+        return found
+
+    @property
+    def peaks(self):
+        """The most MB that each rank holds at a time."""
+        return [max((used for _, used in self.memory(rank)), default=0.0) for rank in range(self.case.ranks)]
+
+    def holds(self, rank, time):
+        """{tensor as it is written: MB} that a rank holds at a time."""
+        found = {}
+        for when, change, name in self.changes[rank]:
+            if when <= time + 1e-9:
+                found[name] = found.get(name, 0.0) + change
+        return {name: size for name, size in found.items() if size > 1e-9}
+
+
+def named(tensor):
+    """A tensor as it is written: gradient(3, 0, 1)."""
+    kind, layer, batch, parts = tensor
+    if kind == "activation" and layer == -1:
+        return f"micro-batch {batch}"
+    return f"{kind}({', '.join(map(str, [layer] + [batch] * (batch is not None) + list(parts)))})"
+
+
+def written(word, arguments):
+    """An operation as it is written, without what says how to wait."""
+    if word in (*COLLECTIVES, "free"):
+        names = [named(each) for each in arguments[0]]
+        inside = names if len(names) < 4 else [names[0], "...", names[-1]]
+    elif word in ("send", "receive"):
+        inside = [named(arguments[0]), f"{'to' if word == 'send' else 'source'}={arguments[1]}"]
+        inside += ["add=True"] * (word == "receive" and arguments[2])
+    else:
+        inside = [repr(each) for each in arguments if each is not None]
+    return f"{word}({', '.join(inside)})"
+
+
+def told(tensor, parts):
+    """A tensor, or some of its parts, in words: parts 0 and 1 of gradient(3)."""
+    *most, last = map(str, parts or [""])
+    which = f"parts {', '.join(most)} and {last} of " if most else f"part {last} of " if last else ""
+    return which + named((*tensor[:3], ()))
+
+
+class _Wrong(UseError):
+    """What a rank does is not possible; the text says why."""
+
+
+class _Operation(NamedTuple):
+    word: str
+    values: dict
+    line: str
+    text: str
+
+
+class _Exchange:
+    """A message or a collective. size: MB that each of `out` sends; brought: {(rank, tensor): {part: what it sums up}};
+    gets: {rank: (tensor, parts, add)} of a message; names: the tensors of a collective; came: the ranks that have come.
+    When all of them have, its end is known."""
+
+    def __init__(self, word, ranks, out, into, size, time):
+        self.word, self.ranks, self.out, self.into, self.size, self.time = word, ranks, out, into, size, time
+        self.came, self.brought, self.gets, self.names, self.text, self.end = set(), {}, {}, [], "", inf
+
+
+class _ScheduleRank:
+    """A rank while it is played: what it holds, {tensor: {part: what it sums up}}, and where in its program it is.
+
+    busy: {(tensor, part): the exchange that it is in, as it is written}; freed: {tensor: where, in words};
+    started: {operation: _Exchange}; waits: the one that it waits for; meetings: how many collectives it has come to;
+    halves: what backward_inputs was done for.
+    """
+
+    def __init__(self, case, place):
+        self.case, self.number, self.operations, self.step, self.now = case, place, [], 0, 0.0
+        self.store, self.busy, self.freed, self.started, self.meetings, self.halves = {}, {}, {}, {}, 0, set()
+        self.waits: _Exchange | None = None
+        self.changes, self.sent = [], 0.0
+        for tensor, parts in case.held(place).items():
+            own = tuple(int(batch == place) for batch in range(case.batches))
+            self.put(0.0, tensor, dict.fromkeys(parts, own if tensor[0] == "gradient" else (0,)))
+
+    def change(self, time, tensor, parts):
+        """So many parts more in memory, or fewer."""
+        if size := self.case.size(*tensor[:2]) * parts / self.case.ranks:
+            self.changes.append((time, size, named((*tensor, ()))))
+
+    def put(self, time, tensor, content):
+        there = self.store.setdefault(tensor, {})
+        self.change(time, tensor, len(content.keys() - there.keys()))
+        self.freed.pop(tensor, None)
+        there |= content
+
+    def drop(self, tensor, parts):
+        self.store[tensor] = {part: each for part, each in self.store[tensor].items() if part not in parts}
+        if not self.store[tensor]:
+            del self.store[tensor]
+
+    def need(self, tensor, parts):
+        """{part: what it sums up}. Raises _Wrong where the rank has not got all these parts, or they are under way."""
+        held = self.store.get(tensor, {})
+        for part in parts:
+            if text := self.busy.get((tensor, part)):
+                raise _Wrong(f"{named((*tensor, ()))} is under way in `{text}`: wait for it first.")
+        if missing := [part for part in parts if part not in held]:
+            what = told(tensor, missing if held else ()) + self.freed.get(tensor, "")
+            raise _Wrong(f"rank {self.number} does not have {what}.")
+        return {part: held[part] for part in parts}
+
+    def summed(self, tensor, parts):
+        """The same of sums, which must hold each share once, and of weights, which must not be updated yet."""
+        held = self.need(tensor, parts)
+        for content in held.values():
+            if text := _unlike(tensor, content, 0):
+                raise _Wrong(f"{named((*tensor, ()))} {text}.")
+        return held
+
+
+def _unlike(tensor, content, updates):
+    """What is wrong with a part: a sum, or weights that must have been updated so many times; "" if nothing is."""
+    if tensor[0] in ("weights", "optimizer"):
+        right = tensor[0] == "optimizer" or content == (updates,)
+        return "" if right else "is updated already" if content[0] > updates else "has not been updated"
+    what = "micro-batch" if tensor[0] == "gradient" else "the share of rank"
+    often = [f"contains {count} copies of {what} {place}" for place, count in enumerate(content) if count > 1]
+    lacks = [f"{what} {place}" for place, count in enumerate(content) if not count]
+    return " and ".join(often[:1] + [f"lacks {', '.join(lacks[:4])}"] * bool(lacks))
+
+
+def _added(contents):
+    return tuple(map(sum, zip(*contents, strict=True)))
+
+
+def play(case, programs):
+    """The PlayedSchedule of the operations of each rank, as programs give them; its `problem` says what is wrong."""
+    return _Play(case).played(programs)
+
+
+class _Play:
+    def __init__(self, case):
+        self.case, self.every, self.found = case, tuple(range(case.ranks)), PlayedSchedule(case)
+        self.ranks, self.messages, self.meetings = [_ScheduleRank(case, place) for place in self.every], {}, []
+        self.free_out, self.free_into = [0.0] * case.ranks, [0.0] * case.ranks  # when each link is free again
+
+    def played(self, programs):
+        try:
+            for rank, operations in zip(self.ranks, programs, strict=True):
+                rank.operations = self._read(rank.number, operations)
+            while ready := [r for r in self.ranks if r.waits is None and r.step < len(r.operations)]:
+                self._do(min(ready, key=lambda rank: (rank.now, rank.number)))
+            self._ended()
+        except _Wrong as wrong:
+            self.found.problem = str(wrong)
+        self.found.changes, self.found.sent = ([getattr(r, k) for r in self.ranks] for k in ("changes", "sent"))
+        return self.found
+
+    # Reading: a program may hold anything
+
+    def _read(self, place, operations):
+        """The operations of a rank, with a wait at the end for all that was started."""
+        found, open_ = [], {}
+        if not isinstance(operations, list | tuple) or len(operations) > OPERATIONS:
+            raise _Wrong(f"Rank {place} returns no operations. Does @program stand above the function?")
+        for step, each in enumerate(operations):
+            try:
+                word, arguments, line = each[0], each[1], str(each[2])[:120]
+                values = {name: self._value(name, v) for name, v in zip(_ARGUMENTS[word], arguments, strict=True)}
+                if self.case.words and word not in self.case.words:
+                    raise _Wrong(f"this puzzle must be solved without `{word}`.")
+                if word == "wait" and open_.pop(values["started"], None) is None:
+                    raise _Wrong("it waits for an exchange that is complete, or that began without `wait=False`.")
+            except UseError as wrong:
+                raise _Wrong(f"Rank {place}, operation {step + 1}, {word} ({line}): {wrong}") from None
+            except (TypeError, ValueError, LookupError):
+                raise _Wrong(f"Rank {place}, operation {step + 1} is not one of the course's operations.") from None
+            text = f"wait for {found[arguments[0]].text}" if word == "wait" else written(word, arguments)
+            found.append(_Operation(word, values, line, text))
+            if not values.get("wait", True):
+                open_[step] = found[-1]
+        return found + [_Operation("wait", {"started": n}, o.line, f"wait for {o.text}") for n, o in open_.items()]
+
+    def _value(self, name, value):
+        """An argument as it must be. Raises UseError."""
+        case, counts = self.case, {"layer": self.case.layers, "batch": self.case.batches, "started": OPERATIONS}
+        if name in ("tensor", "tensors"):
+            return self._tensor(value) if name == "tensor" else self._tensors(value)
+        if name in ("add", "wait"):
+            if type(value) is not bool:
+                raise _Wrong(f"{name} is {value!r:.40}: it must be True or False.")
+            if name == "wait" and not value and case.words and "wait" not in case.words:
+                raise _Wrong("this puzzle must be solved without `wait=False`.")
+        elif name == "split":
+            if value not in (None, "columns", "rows"):
+                raise _Wrong("split must be 'columns' or 'rows'.")
+        elif value is not None or name != "keep":
+            return whole(name, value, 0, counts.get(name, case.ranks) - 1)
+        return value
+
+    def _tensors(self, tensors):
+        made = [self._tensor(each) for each in tensors]
+        if not made or len({each[:3] for each in made}) < len(made):
+            raise _Wrong("name one tensor or more, as gradient(0), and each of them once.")
+        return made
+
+    def _tensor(self, tensor):
+        """(kind, layer, batch, parts) of a tensor; all parts where none are named."""
+        kind, layer, batch, parts = tensor
+        of_batch = kind in ("activation", "error")
+        if kind not in ("weights", "gradient", "optimizer", "activation", "error") or (batch is None) == of_batch:
+            raise ValueError(kind)
+        layer = whole("layer", layer, -of_batch, self.case.layers - 1)
+        batch = self._value("batch", batch) if of_batch else None
+        return kind, layer, batch, tuple(sorted({self._value("a part", part) for part in parts})) or self.every
+
+    # Playing
+
+    def _do(self, rank):
+        word, values, line, text = rank.operations[rank.step]
+        try:
+            if word in EXCHANGES:
+                rank.started[rank.step] = self._come(rank, word, text, **values)
+            elif word == "free":
+                self._free(rank, line, **values)
+            elif word != "wait":
+                self._compute(rank, word, text, **values)
+            if word == "wait" or values.get("wait"):
+                rank.waits = exchange = rank.started[values.get("started", rank.step)]
+                if exchange.end < inf:
+                    self._arrive(rank, exchange)
+        except _Wrong as wrong:
+            raise _Wrong(f"Rank {rank.number}, operation {rank.step + 1}, `{text}` ({line}): {wrong}") from None
+        rank.step += rank.waits is None
+
+    def _compute(self, rank, word, text, layer=0, batch=None, split=None):
+        """One operation of the rank alone: what it needs must be there, what it makes is there from its begin on."""
+        case, own, every = self.case, (rank.number,), self.every
+        weight, slope = ("weights", layer, None), ("gradient", layer, None)
+        part, made, gone = own if split else every, {}, []
+        if word == "load":
+            made["activation", -1, batch], time = dict.fromkeys(every, (1,) * case.ranks), case.load
+        elif word == "update":
+            state = ("optimizer", layer, None)
+            parts = set(rank.store.get(slope, every)) & set(rank.store.get(state, every))
+            rank.need(state, parts)
+            rank.summed(slope, parts)
+            made[weight] = {place: (old[0] + 1,) for place, old in rank.summed(weight, parts).items()}
+            time, gone = case.update * len(parts) / case.ranks, [slope]
+        else:
+            if word != "backward_weights":
+                rank.summed(weight, part)
+            before = ("activation", layer - 1, batch)
+            given = rank.summed(before, own if split == "rows" else every)
+            share = tuple(int(place == rank.number) for place in every)  # of a sum over the ranks
+            if word == "forward":
+                content = share if split == "rows" else (1,) * case.ranks
+                made["activation", layer, batch] = dict.fromkeys(own if split == "columns" else every, content)
+                time = case.forward
+            else:
+                after = ("activation" if layer == case.layers - 1 else "error", layer, batch)
+                rank.summed(after, own if split == "columns" else every)
+                time = case.inputs * (word != "backward_weights") + case.weights * (word != "backward_inputs")
+                if word != "backward_weights" and layer:
+                    content = share if split == "columns" else (1,) * case.ranks
+                    made["error", layer - 1, batch] = dict.fromkeys(given, content)
+                if word == "backward_inputs":
+                    rank.halves.add((layer, batch))
+                else:
+                    if word == "backward_weights" and (layer, batch) not in rank.halves:
+                        raise _Wrong(f"call backward_inputs({layer}, {batch}) first.")
+                    there = rank.need(slope, rank.store.get(slope, ()))
+                    new = tuple(int(place == batch) for place in range(case.batches))
+                    made[slope] = {p: _added([new, there[p]]) if p in there else new for p in part}
+                    gone = [before, after]
+            time /= case.ranks if split else 1
+        self._event(rank, rank.now + time, word, text, batch)
+        for tensor, content in made.items():
+            rank.put(rank.now, tensor, content)
+        rank.now += time
+        for tensor in gone:
+            rank.change(rank.now, tensor, -len(rank.store[tensor]))
+            del rank.store[tensor]
+
+    def _event(self, rank, end, word, text, batch=None):
+        if end > rank.now:
+            self.found.events.append(Event(rank.number, rank.now, end, word, text, batch))
+
+    def _free(self, rank, line, tensors, keep):
+        for *tensor, parts in tensors:
+            held = rank.store.get(tuple(tensor), {})
+            parts = rank.need(tuple(tensor), [p for p in parts if p in held or not held]).keys() - {keep}
+            rank.drop(tuple(tensor), parts)
+            rank.change(rank.now, tensor, -len(parts))
+            rank.freed[tuple(tensor)] = f", which was freed in operation {rank.step + 1}, {line}"
+
+    # Exchanging
+
+    def _come(self, rank, word, text, tensors=(), tensor=(), wait=True, **of_message):
+        """The exchange to which a rank comes, with what it brings; it begins when the last one has come."""
+        if word in COLLECTIVES:
+            exchange = self._meeting(rank, word, text, tensors)
+        else:
+            exchange = self._message(rank, word, text, tensor[:3], tensor[3], **of_message)
+        exchange.came.add(rank.number)
+        if len(exchange.came) == len(exchange.ranks):
+            free = [self.free_out[r] for r in exchange.out] + [self.free_into[r] for r in exchange.into]
+            begin = max([rank.now, *free])
+            exchange.end = begin + exchange.time
+            for r in exchange.out:
+                self.free_out[r], self.ranks[r].sent = exchange.end, self.ranks[r].sent + exchange.size
+            for r in exchange.into:
+                self.free_into[r] = exchange.end
+            sender, receiver = exchange.ranks if exchange.word == "send" else (None, None)
+            moved = Transfer(exchange.word, sender, receiver, begin, exchange.end, exchange.text, exchange.size)
+            self.found.transfers.append(moved)
+            for (r, name), parts in exchange.brought.items():
+                if exchange.word == "send" and name[2] is not None:  # an activation or an error leaves its rank
+                    self.ranks[r].change(exchange.end, name, -len(parts))
+            for other in self.ranks:
+                if other.waits is exchange:
+                    self._arrive(other, exchange)
+                    other.step += 1
+        return exchange
+
+    def _message(self, rank, word, text, tensor, parts, to=None, source=0, add=False):
+        other = source if to is None else to
+        if other == rank.number:
+            raise _Wrong("a rank cannot send a message to itself.")
+        if add and tensor[0] in ("weights", "optimizer"):
+            raise _Wrong(f"{named((*tensor, ()))} is not a sum, so nothing can be added to it.")
+        pair = (other, rank.number) if to is None else (rank.number, other)
+        waiting = self.messages.setdefault((pair, tensor, parts), [])
+        exchange = next((each for each in waiting if rank.number not in each.came), None)
+        if exchange is None:
+            size = self.case.size(*tensor[:2]) * len(parts) / self.case.ranks
+            exchange = _Exchange("send", pair, pair[:1], pair[1:], size, self.case.message(size))
+            waiting.append(exchange)
+        held = rank.need(tensor, parts) if word == "send" or add else {}
+        if word == "send":
+            exchange.brought[rank.number, tensor], exchange.text = held, text
+            if tensor[2] is not None:
+                rank.drop(tensor, parts)
+        else:
+            exchange.gets[rank.number] = tensor, parts, add
+            rank.change(rank.now, tensor, len(parts))
+            rank.busy |= {(tensor, part): text for part in parts}
+        return exchange
+
+    def _meeting(self, rank, word, text, tensors):
+        names, K = [each[:3] for each in tensors], self.case.ranks
+        if any(each[3] != self.every for each in tensors):
+            raise _Wrong(f"{word} takes whole tensors, since each rank's number says which part is its own.")
+        if any(name[0] in ("weights", "optimizer") for name in names) and word != "all_gather":
+            raise _Wrong(f"`{word}` adds up what the ranks hold, but weights and optimizer state are not sums.")
+        if rank.meetings == len(self.meetings):
+            size, times = sum(self.case.size(*name[:2]) for name in names), 1 + (word == "all_reduce")
+            links = self.every if K > 1 else ()
+            sent = times * (K - 1) / K * size
+            self.meetings.append(_Exchange(word, self.every, links, links, sent, self.case.ring(size, times)))
+            self.meetings[-1].names, self.meetings[-1].text = names, text
+        exchange = self.meetings[rank.meetings]
+        if (exchange.word, exchange.names) != (word, names):
+            first = f"for rank {min(exchange.came)}, collective number {rank.meetings + 1} is `{exchange.text}`"
+            raise _Wrong(f"{first}. All ranks must call the same collectives in the same order.")
+        rank.meetings += 1
+        for name in names:
+            parts = (rank.number,) if word == "all_gather" else self.every
+            exchange.brought[rank.number, name] = rank.need(name, parts)
+            rank.busy |= {(name, part): exchange.text for part in self.every}
+            if word == "all_gather":
+                rank.change(rank.now, name, K - len(rank.store[name]))
+        return exchange
+
+    def _arrive(self, rank, exchange):
+        """A rank has waited for an exchange whose end is known: it has what came."""
+        rank.waits = None
+        self._event(rank, exchange.end, "wait", rank.operations[rank.step].text)
+        rank.now = max(rank.now, exchange.end)
+        if exchange.word == "send":
+            if rank.number not in exchange.gets:
+                return
+            name, parts, add = exchange.gets[rank.number]
+            came, there = exchange.brought[exchange.ranks[0], name], rank.store.setdefault(name, {})
+            rank.change(exchange.end, name, -sum(part in there for part in parts))
+            there |= {part: _added([came[part], there[part]]) if add else came[part] for part in parts}
+            names = [name]
+        else:
+            names, parts = exchange.names, self.every
+            for name in names:
+                brought = [exchange.brought[other, name] for other in self.every]
+                if exchange.word == "all_gather":
+                    rank.store[name] = {part: brought[part][part] for part in parts}
+                else:
+                    kept = parts if exchange.word == "all_reduce" else (rank.number,)
+                    rank.store[name] = {part: _added([each[part] for each in brought]) for part in kept}
+                    rank.change(exchange.end, name, len(kept) - self.case.ranks)
+        for name in names:
+            for part in parts:
+                rank.busy.pop((name, part), None)
+
+    # The end
+
+    def _ended(self):
+        """Raise _Wrong for a deadlock, and where a rank does not end with what it must."""
+        for rank in self.ranks:
+            if rank.waits:
+                self._deadlock(rank)
+        for rank in self.ranks:
+            for tensor, parts in self.case.held(rank.number).items():
+                try:
+                    held = rank.need(tensor, parts) if tensor[0] != "optimizer" else {}
+                except _Wrong as wrong:
+                    raise _Wrong(f"At the end, {wrong}") from None
+                alike = len(held) == self.case.ranks and len(set(held.values())) == 1  # then no part need be named
+                for part, content in held.items():
+                    if text := _unlike(tensor, content, 1):
+                        where = told(tensor, () if alike else [part])
+                        raise _Wrong(f"At the end, {where} on rank {rank.number} {text}.")
+
+    def _deadlock(self, rank):
+        """Who waits for whom: from a rank that waits, until one comes again or has ended."""
+        chain = {}
+        while (exchange := rank.waits) and rank.number not in chain:
+            other = next(place for place in exchange.ranks if place not in exchange.came)
+            _, _, line, text = rank.operations[rank.step]
+            chain[rank.number] = (rank.number, f"`{text.removeprefix('wait for ')}` ({line})", other)
+            rank = self.ranks[other]
+        links = list(chain.values())
+        self.found.cycle = links[[*chain].index(rank.number) :] if rank.waits else links
+        who = "; ".join(f"rank {place} waits in {text} for rank {other}" for place, text, other in self.found.cycle)
+        raise _Wrong(f"Deadlock: {who}{'' if rank.waits else ', which has ended without it'}.{self._lost()}")
+
+    def _lost(self):
+        """A sentence on the first message that nobody receives, "" if there is none.
+
+        It was sent, and its receiver waits for another message of the same sender, or never calls `receive` for it.
+        """
+        in_cycle = [self.ranks[place].waits for place, _, _ in self.found.cycle]
+        for ((sender, to), tensor, parts), messages in self.messages.items():
+            if not any(message.came == {sender} and message not in in_cycle for message in messages):
+                continue
+            rank = self.ranks[to]
+            left = rank.operations[rank.step :]
+            asked = [(o.values["tensor"], o.values["source"]) for o in left if o.word == "receive"]
+            waits_for_another = rank.waits and (rank.waits.word, rank.waits.ranks) == ("send", (sender, to))
+            if waits_for_another or ((*tensor, parts), sender) not in asked:
+                name = told(tensor, () if parts == self.every else parts)
+                return f" Rank {sender} is sending {name} to rank {to}, and nobody is receiving it."
+        return ""

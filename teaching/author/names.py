@@ -1,0 +1,92 @@
+"""docs/students/labs.md: the names of `labs` that notebooks and scripts use, a line each, from their docstrings.
+
+A name is public because a source in solutions/ uses it; nobody lists it.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+from labs.blanks import BuildError
+
+PAGE = "docs/students/labs.md"
+HEAD = """# The names of `labs`
+
+What the notebooks and scripts of the course use of its helper package. `help(jobs.run)` shows the whole description of
+a name, with its parameters and errors.
+"""
+
+
+def page(root) -> dict[str, str]:
+    """{PAGE: its text}; nothing for a course without `labs` of its own. Raises BuildError for a name without a
+    description."""
+    rows = {}
+    for module, name in sorted(used(root)):
+        about = _about(root, module, name)
+        if not about:
+            raise BuildError(f"{module}.{name}, which a source in solutions/ uses, has no description.")
+        rows.setdefault(module, []).append(f"| `{name}` | {about.replace('|', chr(92) + '|')} |")
+    text = HEAD
+    for module in rows:
+        text += "\n".join(["", f"## {module}", "", _sentence(_tree(root, module)), "", "| name | |", "|---|---|", ""])
+        text += "\n".join([*rows[module], ""])
+    return {PAGE: text} if rows else {}
+
+
+def used(root) -> set[tuple[str, str]]:
+    """(module, name) of all that the sources of notebooks and scripts take from `labs`."""
+    names = set()
+    for source in [*Path(root).glob("solutions/*.py"), *Path(root).glob("solutions/scripts/*.py")]:
+        nodes, modules = [*ast.walk(ast.parse(source.read_text(encoding="utf-8")))], {}
+        for node in nodes:
+            if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == "labs":
+                for imported in node.names:
+                    names.add((node.module, imported.name))
+                    modules[imported.asname or imported.name] = f"{node.module}.{imported.name}"
+        for dotted in (ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)):
+            first, _, rest = dotted.partition(".")
+            *within, name = f"{modules.get(first)}.{rest}".split(".")
+            if first in modules and _file(root, ".".join(within)):
+                names.add((".".join(within), name))
+    return {name for name in names if _about(root, *name) is not None}  # else a folder, or another thing of that name
+
+
+def _about(root, module, name):
+    """What a name is, in one sentence: of its docstring, or of the comment in the line of a constant, else ""; None
+    where the module has no such name."""
+    for node in _tree(root, module).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+            return _sentence(node)
+        if isinstance(node, ast.Assign) and name in re.findall(r"\w+", ast.unparse(node.targets)):
+            lines = _text(root, module).splitlines()
+            return lines[node.lineno - 1].partition("  # ")[2]
+        for imported in node.names if isinstance(node, ast.ImportFrom) else ():
+            if name == (imported.asname or imported.name) or imported.name == "*":
+                if not str(node.module).startswith("labs"):
+                    return f"`{node.module}.{imported.name}`"
+                original = name if imported.name == "*" else imported.name
+                about = _about(root, node.module, original) if node.module != module else None
+                if about is not None:
+                    return about
+    return None
+
+
+def _sentence(node):
+    """The first sentence of a docstring, in one line."""
+    text = (ast.get_docstring(node) or "").partition("\n\n")[0]
+    return re.split(r"(?<=[.;]) +(?=[A-Z(])", " ".join(text.split()))[0]
+
+
+def _file(root, module):
+    """Path of a module's file, or None."""
+    base = Path(root, module.replace(".", "/"))
+    return next((path for path in (base / "__init__.py", base.with_suffix(".py")) if path.is_file()), None)
+
+
+def _text(root, module):
+    path = _file(root, module)
+    return path.read_text(encoding="utf-8") if path else ""
+
+
+def _tree(root, module):
+    return ast.parse(_text(root, module))

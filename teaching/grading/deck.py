@@ -1,0 +1,188 @@
+"""The answers of a grading as a deck of cards, and what a key does to the one on top; the desk shows it.
+
+Question by question: each written answer, then each check that was left for a person, in an order that says nothing
+about names. Every key is kept at once (see marks), and what others have marked is read with it.
+"""
+
+import hashlib
+import re
+from functools import cached_property
+from pathlib import Path
+
+from labs.checks import tasks
+from labs.errors import LabsError, UseError
+from teaching.grading import feedback, marks, rubric
+from teaching.grading.finding import by_id
+from teaching.grading.graded import Graded
+
+NEXT = {None: 1.0, 1.0: 0.5, 0.5: 0.0, 0.0: None}  # what a key makes of a mark
+
+
+class Deck:
+    """The deck of a grading's folder. task: the question (default: the rubric's first written task); message: what
+    there is to say of the last key.
+
+    Raises UseError: nothing was looked at, or there is no such question.
+    """
+
+    def __init__(self, out, task=None):
+        self.graded = Graded(out)
+        self.out, self.found = self.graded.out, self.graded.found
+        self.task, self.place, self.message = task or next(iter(self.tasks), ""), 0, ""
+        if self.task not in self.tasks:
+            raise UseError(f"The rubric has no written answer {self.task!r}; it has {', '.join(self.tasks)}.")
+
+    @property
+    def rules(self):
+        return self.graded.rules
+
+    @cached_property
+    def judged(self):
+        """{number: {check: how it was judged}}."""
+        return {number: by_id(each["checks"]) for number, each in self.found.items()}
+
+    @property
+    def tasks(self):
+        """The questions: written answers, and checks that a person has to judge."""
+        left = {id for checks in self.judged.values() for id, each in checks.items() if each["how"] == "person"}
+        written = [each.id for each in self.rules.answer if each.items]
+        return written + [id for id, worth in self.rules.checks.items() if worth and id in left]
+
+    @property
+    def cards(self):
+        """The numbers of the submissions that have something to look at for this question."""
+        answered = [number for number, each in self.found.items() if each["answers"].get(self.task)]
+        left = [number for number, checks in self.judged.items() if checks.get(self.task, {}).get("how") == "person"]
+        cards = left if self.task in self.rules.checks else answered
+        return sorted(cards, key=lambda number: hashlib.sha256(f"{self.task} {number}".encode()).hexdigest())
+
+    @property
+    def number(self):
+        """Of the submission on top, None without one."""
+        cards = self.cards
+        return cards[self.place % len(cards)] if cards else None
+
+    @property
+    def own(self):
+        """The Marks of the submission on top."""
+        return self.graded.own(self.number)
+
+    @property
+    def items(self):
+        """What is marked here, as Criterions: items of the rubric, or a check as one of them."""
+        if self.task in self.rules.checks:
+            text = feedback.titled(self.task, self.rules)
+            return [rubric.Criterion(id=self.task, points=self.rules.checks[self.task], text=text)]
+        return next((each.items for each in self.rules.answer if each.id == self.task), [])
+
+    @property
+    def bank(self):
+        """{letter: (id, text)} of the comment bank's comments on what is marked here."""
+        ids = {item.id for item in self.items}
+        comments = sorted(each for each in self.rules.comments.items() if each[0][:-1] in ids)
+        return dict(zip("abcdefghijklmnopqrstuvwxyz", comments, strict=False))
+
+    @property
+    def findings(self):
+        """The findings about the question: its answer, its runs, its files."""
+        return [each for each in self.found[self.number]["findings"] if self._is_here(each)]
+
+    @property
+    def course_item(self):
+        """The course's item of the question; None for an instructor's own."""
+        return tasks.items().get(self.task, (None, None))[1]
+
+    def _is_here(self, finding):
+        places, item = (
+            {part.strip() for part in finding.where.replace("the answer to ", "").split(",")},
+            self.course_item,
+        )
+        if self.task in places or item is None:
+            return self.task in places
+        names = {Path(place).name for place in places}
+        stems = {re.sub(r"\.(out|err|json|maxbatch\.json|breakdown\.json)$", "", name) for name in names}
+        of_runs = any(re.fullmatch(pattern, stem) for pattern in item.evidence.runs for stem in stems)
+        return of_runs or bool(names & {*item.evidence.scripts, *item.evidence.batch})
+
+    def is_open(self, number):
+        """Whether a submission's answer to the question is not marked as a whole."""
+        return any(share(self.graded.own(number), item.id) is None for item in self.items)
+
+    def press(self, key):
+        """Do what a key says."""
+        item, steps = self._item(key), {".": 1, ",": -1, "+": 1, "-": -1}.get(key)
+        if item and self.number:
+            self.do(self.mark, item.id, NEXT.get(share(self.own, item.id), 1.0))
+        elif key in self.bank and self.number:
+            self.do(self._comment, self.bank[key][0])
+        elif steps:
+            self.do(self._go if key in ".," else self._ask, steps)
+        elif key == " ":
+            self.do(self._to_open)
+        else:
+            self.do(lambda: f"{key!r} is no key here.")
+
+    def do(self, function, *arguments):
+        """Call the function and read again what people change; what it returns is the message, and so is why something
+        could not be kept."""
+        try:
+            self.message = function(*arguments) or ""
+        except LabsError as problem:
+            self.message = str(problem)
+        rules = self.rules
+        try:
+            self.graded.read()
+        except UseError as problem:
+            self.message = str(problem)
+        if not any(each.items for each in self.rules.answer):
+            self.graded.rules = rules  # the last one that asks for something
+        if self.task not in self.tasks:
+            self.task, self.place = self.tasks[0], 0
+
+    def mark(self, id, new):
+        now = marks.load(self.out).get(self.number, marks.Marks())
+        if share(now, id) != share(self.own, id):
+            return f"Somebody else has marked {id} meanwhile. Look at it, and mark it again if you want another mark."
+        marks.mark(self.out, self.number, self.rules, id, new)
+
+    def decide(self, kind, state, sentence):
+        """Keep what a person says of the findings of one kind (see marks.decide)."""
+        marks.decide(self.out, self.number, self.found[self.number], [kind], state, sentence)
+        return f"{kind}: {state or 'open again'}."
+
+    def new_comment(self, text):
+        """Put a comment into the bank, for the item whose number stands in front, and on this answer."""
+        number, _, text = text.partition(" ")
+        item, text = self._item(number), text.strip()
+        if not (item and text and self.number):
+            return "A new comment begins with the number of its item: 2 Which run is it?"
+        text = marks.fit_to_read(self.out, self.number, text)
+        id = rubric.add_comment(self.out, item.id, text)
+        marks.mark(self.out, self.number, self.rules, comments=[id])
+        return f"Kept as {id}."
+
+    def _comment(self, id):
+        there = id in self.own.comments
+        marks.mark(self.out, self.number, self.rules, **{"without" if there else "comments": [id]})
+
+    def _item(self, key):
+        """The item of which a text is the number, or None."""
+        return self.items[int(key) - 1] if key.isdecimal() and 0 < int(key) <= len(self.items) else None
+
+    def _go(self, steps):
+        self.place = (self.place + steps) % max(1, len(self.cards))
+
+    def _ask(self, steps):
+        self.task, self.place = self.tasks[(self.tasks.index(self.task) + steps) % len(self.tasks)], 0
+
+    def _to_open(self):
+        for _ in self.cards:
+            self._go(1)
+            if self.is_open(self.number):
+                return ""
+        return f"Every answer to {self.task} is marked."
+
+
+def share(own, id):
+    """The share of an item or check in some Marks; None where it is not marked."""
+    return own.items.get(id, own.checks.get(id))

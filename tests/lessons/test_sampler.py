@@ -1,0 +1,92 @@
+"""The sampler of notebook 24: what it writes is what the process used."""
+
+import json
+import mmap
+import resource
+import sys
+import time
+import types
+
+import numpy as np
+import pytest
+
+from labs.errors import UseError
+from lessons.faster_steps import samples
+from lessons.faster_steps.sampler import Sampler
+
+
+def busy(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def now():
+    """Seconds of the clock and of the processor, and pages that the kernel has given to this process so far."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return np.array([time.perf_counter(), time.process_time(), usage.ru_minflt + usage.ru_majflt])
+
+
+def test_samples_say_how_many_cores_were_busy_and_what_was_done(tmp_path):
+    whole = now()
+    sampler = Sampler(tmp_path / "own.rank3.samples", every=0.05, rank=3, limit="nothing").start()
+    sampler.phase("busy")
+    part = now()
+    busy(0.2)
+    # Mapped, not allocated: an array may lie where memory was freed, whose pages the process still has.
+    with mmap.mmap(-1, 2**24, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+        memory.write(bytes(2**24))  # 4096 pages of 4 KiB, or fewer that are larger
+    sampler.phase("asleep")
+    time.sleep(0.3)
+    part = now() - part
+    sampler.phase(None)
+    sampler.images(40)
+    sampler.images(2)
+    sampler.stop()
+    whole = now() - whole
+    (found,) = samples.ranks(tmp_path / "own")
+    assert (found.rank, found.kind, found.about["limit"]) == (3, "measured", "nothing")
+    assert found.images_per_second == pytest.approx(42 / found.seconds)
+    shares = found.shares()
+    counted = np.array([sum(shares.values()), found.mean("cores"), found.mean("faults")]) * found.seconds
+    # Seconds in phases that have a name, and of the processor, which asleep uses none of. Beside: rounding.
+    slack = 0.01, 0.01, 0.02 * whole[2] + len(found.samples)
+    assert all(part - slack <= counted) and all(counted <= whole + slack) and part[1] < part[0] and part[2] >= 8
+    assert list(shares) == ["busy", "asleep"] and shares["asleep"] * found.seconds >= 0.29
+    assert all(sample["memory"] > 1e7 for sample in found.samples)
+
+
+def test_gpus_are_those_that_the_process_sees(tmp_path, monkeypatch):
+    """With a stand-in for NVIDIA's library: this never ran on a GPU."""
+    nvml = types.SimpleNamespace(
+        nvmlInit=lambda: None,
+        nvmlDeviceGetCount=lambda: 4,
+        nvmlDeviceGetHandleByIndex=lambda number: number,
+        nvmlDeviceGetMemoryInfo=lambda number: types.SimpleNamespace(used=number * 10**9),
+        nvmlDeviceGetUtilizationRates=lambda number: types.SimpleNamespace(gpu=10 * number),
+        nvmlDeviceGetPowerUsage=lambda number: 1000 * number,
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    for shown, numbers in (("3,1", [3, 1]), (None, [0, 1, 2, 3])):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown) if shown else monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+        Sampler(tmp_path / "own.rank0.samples", every=60.0).start().stop()
+        (found,) = samples.ranks(tmp_path / "own")
+        assert found.samples[0]["gpus"] == [{"utilisation": n / 10, "memory": n * 10**9, "power": n} for n in numbers]
+
+
+def test_what_a_killed_run_left_is_read_and_other_files_are_refused(tmp_path):
+    sample = {"t": 1.0, "seconds": 1.0, "cores": 1.0, "memory": 1, "faults": 0, "images": 5, "phases": {}, "gpus": []}
+    whole = {"version": 1, "kind": "measured", "rank": 0, "about": {}}
+    for rank in (0, 10, 2):
+        text = f"{json.dumps(whole | {'rank': rank})}\n{json.dumps(sample)}\n"
+        (tmp_path / f"own.rank{rank}.samples").write_text(text + '{"t": 2.0, "sec')
+    found = [(each.rank, each.images_per_second) for each in samples.ranks(tmp_path / "own")]
+    assert found == [(0, 5), (2, 5), (10, 5)]
+    path = tmp_path / "own.rank0.samples"
+    later = f"{json.dumps(whole | {'version': 9})}\n{json.dumps(sample)}\n"
+    for text in ("", "{}", f"{json.dumps(whole)}\n", later):
+        path.write_text(text)
+        with pytest.raises(UseError, match="own.rank0.samples"):
+            samples.read(path)
+    with pytest.raises(UseError, match="No samples beside"):
+        samples.ranks(tmp_path / "other")
