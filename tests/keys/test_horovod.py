@@ -106,10 +106,18 @@ def test_a_job_that_hangs_prints_nothing_and_does_not_end(started):
     assert job.out.read_text() == job.err.read_text() == ""
 
 
-def test_a_rank_that_computes_for_long_arrives(started):
+def test_a_rank_that_computes_for_long_arrives(started, tmp_path):
     """standing.10"""
-    job = started("tries_many", ("STEPS, RATE, TRIES = 400, 0.3, 20", "STEPS, RATE, TRIES = 6, 0.9, 10"))
+    looked = tmp_path / "looked"  # until it is there, rank 1 tries; a machine's speed does not matter
+    tries = f"while hvd.rank() and not os.path.exists({str(looked)!r}): tried(line, 100)"
+    job = started(
+        "tries_many",
+        ("import numpy as np", "import os\nimport numpy as np"),
+        ("STEPS, RATE, TRIES = 400, 0.3, 20", "STEPS, RATE = 6, 0.9"),
+        ("tried(line, TRIES * 100 ** hvd.rank())", tries),
+    )
     late = r"Rank 0 waits in allreduce, .* Not there: rank 1\. Rank 1 computes"  # neither c nor d
     assert until(lambda: re.search(late, said(job))), job.err.read_text()
+    looked.touch()
     assert until(lambda: job.state != "running") and job.state == "finished", job.explain()  # not a
     assert "slope" in job.out.read_text()
