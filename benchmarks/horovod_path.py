@@ -95,14 +95,7 @@ def rank_program(args):
         "epochs": 1,
         "batch_size": batch,
     }
-    recorder = training.Recorder(
-        argparse.Namespace(**settings),
-        model="ResNet50V2",
-        strategy="horovod",
-        workers=hvd.size(),
-        images=len(dataset.labels),
-        learning_rate=rate,
-    )
+    recorder = training.Recorder(argparse.Namespace(**settings), model, images=len(dataset.labels))
     callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback(), recorder]
 
     def kit():

@@ -45,7 +45,7 @@ def interval(values):
     return statistics.fmean(values), *(plain(values) or (None, None))
 
 
-def new_recorder(folder, images=64, batch=1):
+def new_recorder(folder, model, images=64, batch=1):
     from labs import training
 
     settings = {
@@ -59,14 +59,21 @@ def new_recorder(folder, images=64, batch=1):
         "epochs": 1,
         "batch_size": batch,
     }
-    return training.Recorder(
-        argparse.Namespace(**settings), model="none", strategy="single", workers=1, images=images, learning_rate=0.01
-    )
+    return training.Recorder(argparse.Namespace(**settings), model, images=images)
+
+
+def small_model():
+    """One weight: its step costs next to nothing."""
+    import keras
+
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
+    model.compile("sgd", "mse", jit_compile=False)
+    return model
 
 
 def hooks(folder, rounds, calls=20_000):
     """Seconds per call: {step: [...], report: [...], epoch: [...]}; report and epoch after `calls` / 100 steps."""
-    recorder, found = new_recorder(folder), {"step": [], "report": [], "epoch": []}
+    recorder, found = new_recorder(folder, small_model()), {"step": [], "report": [], "epoch": []}
     for _ in range(rounds):
         recorder.on_epoch_begin(0)
         recorder._reported = math.inf  # no report in between: it is timed apart
@@ -88,12 +95,10 @@ def hooks(folder, rounds, calls=20_000):
 
 def fit(folder, rounds, steps=500):
     """Seconds per step of an almost empty `fit`: {with: [...], without: [...]}."""
-    import keras
     import numpy as np
 
-    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
-    model.compile("sgd", "mse", jit_compile=False)
-    recorder, x = new_recorder(folder, steps), np.zeros((steps, 1), "float32")
+    model = small_model()
+    recorder, x = new_recorder(folder, model, steps), np.zeros((steps, 1), "float32")
     # One epoch's end costs as much as many empty steps; it is timed in `hooks`.
     recorder.on_epoch_end = recorder.on_train_end = lambda *_: None
 

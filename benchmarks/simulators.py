@@ -7,7 +7,7 @@ import argparse
 import time
 from statistics import median
 
-from labs.simulate import reduce
+from lessons import reduce
 from lessons.averages_and_rings import stragglers
 
 WORKERS, STEPS = 10_000, 1000

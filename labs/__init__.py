@@ -14,26 +14,23 @@ only those before it: labs, lessons, teaching. Inside of labs nothing imports wh
     sandbox                      untrusted code, run where it reaches nothing
     training, hvd, waiting       inside a training process; Horovod's names on Keras 3; turns
     data, models, doctor         images and batches; networks and what they need; what this machine lacks
-    results, simulate, recorded  records and logs in numbers; concepts computed; runs that come with the kit
+    results, recorded            records and logs in numbers; runs that come with the kit
 
 Modules that rooms share: blanks (what is still to be filled in), command_line (commands and their options), compat
 (versions of TensorFlow and Keras), devices (what computes here), errors, files (written atomically), presets, printed
-(numbers and plurals in texts), quiet, ranks (what must be equal on all of them, and shards that must be disjoint),
+(numbers and plurals in texts), ranks (what must be equal on all of them, and shards that must be disjoint),
 schema (JSON files checked), stacks (a process writes its stack, for `labs why`).
 
 The training scripts that students write, also the one that saves and resumes, are no part of the package: whole in
 solutions/scripts/, with blanks in notebooks/scripts/.
 
 TensorFlow's start-up messages are silenced here, before anything imports it: the standard error of a run is evidence
-and stays readable.
+and stays readable. (On some CPUs two lines on oneDNN remain, which TensorFlow prints before it reads its settings.)
 """
 
 import os
 
-from labs import quiet
-
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors stay visible
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-quiet.install()
 
 __version__ = "0.1.0"

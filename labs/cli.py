@@ -5,7 +5,6 @@ that `labs --help` is quick.
 """
 
 import dataclasses
-import sys
 from pathlib import Path
 
 from labs import files
@@ -17,16 +16,15 @@ LABS = CommandLine(
 )
 command, main = LABS.command, LABS.main
 STRATEGIES = ("single", "mirrored", "horovod", "jax")
-JSON = option("--json", action="store_true", help="print JSON instead of text")
 
 
-@command("doctor", JSON)
+@command("doctor")
 def _doctor(args):
     """What is here, what mode follows, what to fix."""
     from labs import doctor
 
     rows = doctor.look() + doctor.settings()
-    print(as_json(rows) if args.json else doctor.text(rows))
+    print(doctor.text(rows))
     return 1 if any(row["fix"] for row in rows) else 0
 
 
@@ -46,33 +44,24 @@ def _doctor(args):
     option("--seed", type=whole_from(0), default=0, help="of weights and shuffling (default: 0)"),
     option("--out", default="runs", help="folder of records, logs and plots (default: runs)"),
     option("--fresh", action="store_true", help="measure again what is on record"),
-    JSON,
 )
 def _study(args):
     """Measure models on several numbers of workers: records, table, plots."""
     from labs import presets, results
     from labs.measure import study
-    from labs.results import tables
 
     sizes = _of(args, "repeats epochs local_batch dataset images image_size")
     changed = {name: value for name, value in sizes.items() if value is not None}
     plan = dataclasses.replace(presets.choose(args.preset), **changed)
     asked = _of(args, "models workers strategy launcher out fresh seed")
-    paths = study.run(plan, **asked, report=lambda text: print(text, file=sys.stderr if args.json else sys.stdout))
+    paths = study.run(plan, **asked, report=print)
     runs = results.load(paths)
-    pictures = [str(path) for path in study.draw(runs, args.out)]
-    verdicts = study.verdicts(runs)
     lines = [results.table(runs)]
-    lines += [f"Is the difference on {workers} workers real? {verdict}" for workers, verdict in verdicts]
+    lines += [f"Is the difference on {workers} workers real? {verdict}" for workers, verdict in study.verdicts(runs)]
     table = "\n".join(lines)
     files.write(Path(args.out, "table.txt"), table + "\n")
-    if args.json:
-        content = {"runs": [tables.row(run) for run in runs], "records": [*map(str, paths)], "plots": pictures}
-        content["verdicts"] = [{"workers": workers, "verdict": vars(verdict)} for workers, verdict in verdicts]
-        print(as_json(content, indent=None))
-    else:
-        print(table)
-        print("Plots:", *pictures)
+    print(table)
+    print("Plots:", *study.draw(runs, args.out))
 
 
 @command(
@@ -82,7 +71,7 @@ def _study(args):
     option("--model", help="where the log does not say"),
     option("--workers", type=whole_from(1), help="where the log does not say"),
     option("--global_batch", type=whole_from(1), help="images per step of all workers, where the log does not say"),
-    JSON,
+    option("--json", action="store_true", help="print JSON instead of text"),
 )
 def _results(args):
     """Logs and records to epoch time, throughput, speedup, efficiency."""
@@ -98,7 +87,6 @@ def _results(args):
     "why",
     option("job", metavar="NAME", help="of the job, or its number in SLURM's queue"),
     option("--runs", metavar="DIR", help="folder of its files (default: $LABS_RUNS, else runs)"),
-    JSON,
 )
 def _why(args):
     """Why a job stands still: where each rank is, who waits for whom; the job goes on."""
@@ -106,7 +94,7 @@ def _why(args):
     from labs.jobs import why
 
     ranks = why.ranks(why.stem(args.job, Path(args.runs) if args.runs else jobs.folder()))
-    print(as_json(ranks) if args.json else why.screen(args.job, ranks))
+    print(why.screen(args.job, ranks))
     return 1 if why.stuck(ranks) else 0
 
 
@@ -115,16 +103,13 @@ def _why(args):
     option("--model", default="ResNet50V2", help="default: ResNet50V2"),
     option("--image_size", type=whole_from(1), default=32, help="pixels per side (default: 32)"),
     option("--memory", help="for a step, such as 1GiB (default: 1GiB, or the GPU's)"),
-    option("--bisect", type=whole_from(0), default=0, help="halve the last gap this many times"),
     option("--out", help="folder of the evidence (default: runs)"),
-    JSON,
 )
 def _maxbatch(args):
     """Largest batch size that fits into memory, with evidence."""
     from labs.measure import maxbatch
 
-    result = maxbatch.search(args.model, **_of(args, "image_size memory bisect"), runs=args.out)
-    print(as_json(result) if args.json else maxbatch.table(result))
+    print(maxbatch.table(maxbatch.search(args.model, **_of(args, "image_size memory"), runs=args.out)))
 
 
 @command(
@@ -133,22 +118,18 @@ def _maxbatch(args):
     option("--launcher", help="horovodrun (over Gloo) or mpiexec (over MPI) (default: horovodrun)"),
     option("--repeats", type=whole_from(1), default=15, help="samples for each message size (default: 15)"),
     option("--out", metavar="DIR", help="keep the job's files in this folder (default: they are not kept)"),
-    JSON,
 )
 def _allreduce(args):
     """Latency and bandwidth of this machine's all-reduce, by real ranks."""
     from labs.measure import allreduce
 
-    asked = _of(args, "ranks repeats launcher")
-    result = allreduce.measure(**asked, runs=args.out, show=not args.json)
-    print(as_json(result) if args.json else allreduce.table(result))
+    print(allreduce.table(allreduce.measure(**_of(args, "ranks repeats launcher"), runs=args.out, show=True)))
 
 
 @command(
     "slurm check",
     option("file", metavar="FILE", help="a batch script"),
     option("--site", metavar="SITE", help="default: its folder's, else $LABS_SITE, else local"),
-    JSON,
 )
 def _slurm_check(args):
     """What sbatch sees in a batch script, and what it does not."""
@@ -156,7 +137,7 @@ def _slurm_check(args):
 
     folder = Path(args.file).resolve().parent.name
     site = args.site or (folder if folder in sites.names() else sites.default())
-    return check.report_on_script(args.file, sites.load(site), args.json)
+    return check.report_on_script(args.file, sites.load(site))
 
 
 @command("slurm sites")

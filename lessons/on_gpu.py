@@ -47,7 +47,7 @@ def networks():
 
 def utilisation():
     """Lines: how busy the GPU was during ResNet50V2's training steps, and how much it computed."""
-    from labs.models import counts
+    from lessons import counts
 
     found = samples.read(recorded.HERE / "h200" / "ResNet50V2.rank0.samples").samples
     busy = [each["gpus"][0]["utilisation"] for each in found if each["images"]][1:]

@@ -1,23 +1,10 @@
-"""Who reads which samples: shares of the workers under different orders of operations, counted.
-
-What tf.data does with `.shuffle` and `.shard`, these functions do with arrays of sample numbers.
-"""
+"""Who reads which samples, counted: what the shares of the workers cover, and which classes are in their batches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-
-from labs.errors import UseError
-
-# How the workers come to their shares. Every name says in which order what is done.
-ORDERS = (
-    "block of each worker, batch",
-    "shard, batch",
-    "shuffle with one seed, shard, batch",
-    "shuffle with own seeds, shard, batch",
-)
 
 
 @dataclass(frozen=True)
@@ -33,29 +20,6 @@ class Coverage:
     def right(self) -> bool:
         """True if every sample was read exactly once."""
         return not (len(self.unseen) or len(self.repeated) or len(self.foreign))
-
-
-def shares(n: int, workers: int, order: str, *, seed: int = 0, epoch: int = 0) -> list[np.ndarray]:
-    """What each worker reads in one epoch: a list of `workers` arrays of sample numbers out of 0 to n-1.
-
-    order: one of ORDERS. "block" gives each worker a run of neighbours, as files do that hold a data set in its
-    order; "shard" gives worker r every K-th sample from r on. A seed of its own for each worker is drawn from
-    `seed`, the worker and the epoch; one common seed from `seed` and the epoch.
-    Raises UseError for an unknown order and for fewer than 1 worker.
-    """
-    if order not in ORDERS:
-        raise UseError(f"No order of operations is called {order!r}. Use one of: {'; '.join(ORDERS)}.")
-    if workers < 1:
-        raise UseError(f"{workers} workers read nothing. Ask for 1 or more.")
-    numbers = np.arange(n)
-    if order.startswith("block"):
-        return np.array_split(numbers, workers)
-    if order.startswith("shuffle with one seed"):
-        numbers = np.random.default_rng([seed, epoch]).permutation(n)
-    if order.startswith("shuffle with own seeds"):
-        own = [np.random.default_rng([seed, epoch, 1 + worker]).permutation(n) for worker in range(workers)]
-        return [order[worker::workers] for worker, order in enumerate(own)]
-    return [numbers[worker::workers] for worker in range(workers)]
 
 
 def coverage(reads: Sequence[ArrayLike], n: int) -> Coverage:

@@ -14,7 +14,7 @@ import numpy as np
 
 from labs.errors import UseError, number, whole
 from labs.results import intervals
-from labs.simulate.reduce import ring_seconds
+from lessons.reduce import ring_seconds
 
 BACKWARD = 2 / 3  # share of the computation: backward is two of the three products that each layer needs
 THRESHOLD = 128 * 2**20  # bytes of a fused message; Horovod's default from 0.21 on

@@ -14,30 +14,27 @@
 # **Paths:** *an afternoon* (next: `03_mirrored_strategy`), *the practical* (next: `02_averages_and_rings`), *everything*.
 #
 # Why train one network on many devices at all? What does "faster" mean, and how do you measure it? How can you divide
-# the work, and what must each device keep in its memory? At the end you complete task **T1** in your own words.
+# the work? At the end you complete task **T1** in your own words.
 #
-# You will not train anything in this notebook. Instead, you will work with small simulations and with numbers that
-# others have published or measured. One example is a training run on a cluster: on 4 GPUs, it is nearly 4 times as fast
-# as on one.
-
-# %%
-from labs import recorded, results
-from labs.checks import answered, check, outcome, predict
-from labs.show import plots, tables, widgets
-from labs.simulate import memory
-from lessons.basic_concepts import laws, pictures, pipeline
+# You will not train anything here: you work with small simulations and with numbers that others have published or
+# measured.
 
 # %% [markdown]
 # ## Why one device is not enough
 #
 # From 2012 to 2018, the amount of computation used in the largest training runs doubled every **3.4 months** (D. Amodei
-# and D. Hernandez, "AI and Compute", OpenAI, 2018). Before you compute anything, guess: by what factor does it grow in
-# one year?
+# and D. Hernandez, "AI and Compute", OpenAI, 2018). Suppose that the speed of *one* chip doubles every 24 months, as
+# its number of transistors did for decades (Moore's law). Guess before you compute: in which year will a single chip be
+# able to handle the largest training run of 2018?
 #
-# Then write a function that computes this factor from the number of months in which something doubles.
-
+# Write a function that says by what factor such a quantity grows in one year. The picture then uses your function.
 
 # %% labs={"id": "concepts.1"}
+from labs.checks import check
+from labs.show import plots
+from lessons.basic_concepts import pictures
+
+
 def per_year(months):
     """Factor by which something grows in a year, if it doubles every `months` months."""
     ### BEGIN SOLUTION
@@ -45,26 +42,12 @@ def per_year(months):
     ### END SOLUTION
 
 
-check("concepts.1", per_year)
-
-# %% [markdown]
-# Compare this with something that doubles every 24 months, as the number of transistors on a chip did for decades
-# (Moore's law). The next cell uses your formula to plot both on a logarithmic axis. Guess before you look: if the
-# speed of *one* chip doubles every 24 months, in which year will a single chip be able to handle the largest training
-# run of 2018?
-
-# %%
-if answered("concepts.1"):
+if check("concepts.1", per_year):
     plots.show(pictures.gap(per_year))
 
 # %% [markdown]
 # Nobody waits for that chip: *more* chips and longer training runs fill the gap. But are a thousand chips a thousand
-# times as fast? That is the central question of this course.
-#
-# Two estimates illustrate this: GPT-3 would take about **355 years on one V100** (C. Li, Lambda, 2020), and about **34
-# days on 1024 A100** GPUs (D. Narayanan and others, [2104.04473](https://arxiv.org/abs/2104.04473), 2021). That is 3811
-# times as fast. The number of devices accounts for a factor of 1024 at best. The rest, a factor of 3.7 or more, comes
-# from the newer device and everything else. So you need to distinguish between two terms:
+# times as fast? To answer this question, you need two terms:
 #
 # - **Acceleration**: a different, faster device does the same work.
 # - **Scaling**: more devices *of the same kind* share the work.
@@ -74,8 +57,7 @@ if answered("concepts.1"):
 #
 # ## "150 times as fast"
 #
-# A network for photographs of 500 x 500 pixels was trained first on a CPU and then with Horovod on GPUs. Somebody
-# reports:
+# A network for photographs was trained first on a CPU and then with Horovod on GPUs. Somebody reports:
 #
 # | | 1 CPU | 1 GPU | 2 GPUs | 4 GPUs |
 # |---|---|---|---|---|
@@ -92,8 +74,7 @@ check("concepts.2", speedup_2, speedup_4, efficiency_4)
 
 # %% [markdown]
 # The factor of 75 is acceleration: a GPU replaced a CPU. The gain after that is scaling, and it stopped at 2 GPUs. A
-# "speedup of 150" hides both facts. So never use the term *speedup* for a ratio of times on two kinds of device, and
-# always say what you are comparing with.
+# "speedup of 150" hides both facts, so always say what you are comparing with.
 #
 # ## From 29 hours to 1.2 minutes
 #
@@ -104,42 +85,36 @@ check("concepts.2", speedup_2, speedup_4, efficiency_4)
 # better programs and everything else.)
 
 # %% labs={"id": "concepts.3"}
+from labs.checks import predict
+
 ### BEGIN SOLUTION
 by_number = 256
 ### END SOLUTION
 predict("concepts.3", by_number)
 
-# %% [markdown]
-# Here are the results that several groups have published, slowest first:
-
 # %%
+from labs import recorded
+from labs.checks import outcome
+from labs.show import tables
+
 trainings = recorded.imagenet()
-tables.show(
-    trainings,
-    ("who", "hardware", "devices", "batch", "minutes", "top1"),
-    {"batch": "global batch", "top1": "accuracy (top-1, %)"},
-)
-first, last = (next(row for row in trainings if row["minutes"] == minutes) for minutes in (29 * 60, 1.2))
+first, last = trainings[0], trainings[-1]
+headings = {"batch": "global batch", "top1": "accuracy (top-1, %)"}
+tables.show(trainings, ("who", "hardware", "devices", "batch", "minutes", "top1"), headings)
 outcome("concepts.3", last["devices"] / first["devices"], how="computed")
 
 # %% [markdown]
-# The picture splits each row's gain over the first row into two factors. In the left plot, the dashed line shows the
-# time that larger numbers of P100 GPUs would take if they scaled ideally from 8. In the right plot, the grey bar is the
-# factor that the number of devices gives at best, and the coloured bar is the remaining factor. Multiply the two to get
-# the total gain.
+# The picture splits each row's gain over the first row into two factors: the number of devices and the rest.
 
 # %%
 plots.show(pictures.imagenet())
 
 # %% [markdown]
-# The points for 256 and 1024 P100 GPUs lie a little *above* the line. Their remaining factor is below 1, because
-# communication takes time. The points far *below* the line come from faster devices and better programs, so their
-# remaining factors, such as 5.7 or 7.6, say nothing about scaling. (For the TPU pod, the number of devices was not
-# published.)
+# The points for 256 and 1024 P100 GPUs lie a little *above* the line, because communication takes time. The points far
+# *below* the line come from faster devices and better programs, so they say nothing about scaling.
 #
-# You can compute a speedup only from the three P100 rows, but nobody published a time on 1 device. So take the first
-# row as the baseline. Compared with this baseline, how many times as fast is another row, and how many times as many
-# devices does that row use?
+# Only the three P100 rows give you a speedup. Nobody published a time on 1 device, so take the first row as the
+# baseline. How many times as fast as this baseline is another row, and how many times as many devices does it use?
 
 
 # %% labs={"id": "concepts.4"}
@@ -150,24 +125,16 @@ def scaling(first, row):
     ### END SOLUTION
 
 
-check("concepts.4", scaling)
-
-# %%
-if answered("concepts.4"):
+if check("concepts.4", scaling):
     p100 = [dict(row) for row in trainings if row["hardware"] == "P100"]
     for row in p100:
-        row["speedup"], row["efficiency"] = scaling(p100[0], row)
-    tables.show(
-        p100,
-        ("devices", "batch", "minutes", "speedup", "efficiency", "top1"),
-        {"batch": "global batch", "speedup": "speedup against 8 P100", "top1": "accuracy (top-1, %)"},
-    )
+        row["speedup"], row["efficiency"] = scaling(first, row)
+    tables.show(p100, ("devices", "minutes", "speedup", "efficiency", "top1"), headings)
 
 # %% [markdown]
-# From 8 to 1024 devices, the efficiency stays at about nine tenths. Look at the last column, too: the fastest of the
-# three runs is also the least accurate. A training run is faster only if the network is just as good at the end, so
-# **state the accuracy alongside every time**. (The three groups used three different programs, so this is a comparison,
-# not yet a measurement.)
+# From 8 to 1024 devices, the efficiency stays at about nine tenths. But the fastest of the three runs is also the least
+# accurate. A training run is faster only if the network is just as good at the end, so **state the accuracy alongside
+# every time**.
 #
 # Somebody writes: "With 256 times as many devices, training was 1450 times as fast. So the efficiency is 1450 / 256, or
 # 566 %." What is wrong with this?
@@ -186,9 +153,8 @@ check("concepts.5", what_is_wrong)
 # %% [markdown]
 # ## Measure by hand
 #
-# Now look at one program on one kind of device: ResNet50V2, trained on 1, 2 and 4 V100 GPUs of a node of CTE-POWER, a
-# cluster in Barcelona. Each epoch is one pass through 50,000 images. Here is the log that was recorded there, without
-# the run on 2 GPUs.
+# Now look at one program on one kind of device: ResNet50V2, trained on 1, 2 and 4 V100 GPUs of CTE-POWER, a cluster in
+# Barcelona. An epoch is one pass through 50,000 images. Here is the log from 1 and from 4 GPUs.
 
 # %%
 log = recorded.CTE_POWER.read_text().splitlines()
@@ -232,21 +198,17 @@ def efficiency(seconds_1, seconds_p, workers):
     ### END SOLUTION
 
 
-check("concepts.7", throughput, speedup, efficiency)
-
-# %%
-if answered("concepts.7"):
+if check("concepts.7", throughput, speedup, efficiency):
     rows = []
     for gpus, seconds in {1: 45, 2: 24, 4: 12}.items():
-        row = {"GPUs": gpus, "seconds per epoch": seconds, "images per second": throughput(50_000, seconds)}
-        row |= {"speedup": speedup(45, seconds), "efficiency": efficiency(45, seconds, gpus)}
-        rows.append(row)
+        row = {"GPUs": gpus, "images per second": throughput(50_000, seconds)}
+        rows.append(row | {"speedup": speedup(45, seconds), "efficiency": efficiency(45, seconds, gpus)})
     tables.show(rows)
 
 # %% [markdown]
-# Is the efficiency really the same on 2 GPUs as on 4? Be careful: the log gives whole seconds. An epoch logged as "12
-# s" took anything from 11.5 s to 12.5 s, and one logged as "45 s" anything from 44.5 s to 45.5 s. What are the lowest
-# and the highest speedup on 4 GPUs that are consistent with this log?
+# Is the efficiency really the same on 2 GPUs as on 4? The log gives whole seconds. An epoch logged as "12 s" took
+# anything from 11.5 s to 12.5 s, and one logged as "45 s" anything from 44.5 s to 45.5 s. What are the lowest and the
+# highest speedup on 4 GPUs that are consistent with this log?
 
 # %% labs={"id": "concepts.8"}
 ### BEGIN SOLUTION
@@ -255,19 +217,18 @@ lowest, highest = 44.5 / 12.5, 45.5 / 11.5
 check("concepts.8", lowest, highest)
 
 # %% [markdown]
-# Were 4 GPUs less efficient than 2? E(4) / E(2) is 24 / (2 x 12) = 1, but because of the rounding it could be
-# anything from 0.94 to 1.07: this log does not tell you. In notebook 05 you will time single steps, and repeat that
-# several times.
+# So this log does not tell you whether 4 GPUs were less efficient than 2. In notebook 05 you will time single steps.
 #
 # Here is the whole study in one picture. The bars show the uncertainty due to rounding.
 
 # %%
+from labs import results
+
 plots.show(plots.scaling(results.load(recorded.CTE_POWER, images=50_000), ("epoch time", "speedup")))
 
 # %% [markdown]
-# This is what success looks like: 4 GPUs of one node are nearly 4 times as fast as one. The numbers were *recorded* on
-# a cluster with a GPU for each worker. On your own machine the workers may share cores and memory, and 2 workers may
-# even be slower than 1. From notebook 05 on, you will measure this and find out why.
+# There, 4 GPUs are nearly 4 times as fast as one. On your own machine the workers may share cores and memory, and 2
+# workers may even be slower than 1.
 #
 # ## Strong or weak
 #
@@ -292,9 +253,8 @@ kind_of_scaling = "b"
 check("concepts.9", kind_of_scaling)
 
 # %% [markdown]
-# How far can scaling go? Suppose that part of the work is **serial**: adding workers does not shorten it. In a training
-# run, one worker might have to read a file for all the others. Starting an operation also takes time, and just as long
-# for a few images as for many. Suppose that 5 % of the time on one worker is serial.
+# How far can scaling go? Suppose that 5 % of the time on one worker is **serial**: adding workers does not shorten it.
+# For example, one worker reads a file for all the others.
 #
 # **Predict:** if the total work is fixed, by what factor are 64 workers faster than one?
 
@@ -309,32 +269,40 @@ predict("concepts.10", speedup_of_64)
 # law** if it grows in proportion to the number of workers:
 #
 # $$ \text{fixed work: } S(p) = \frac{1}{s + (1 - s)/p} \qquad \text{growing work: } S(p) = s + p\,(1 - s) $$
-#
+
+# %%
+from lessons.basic_concepts import laws
+
+
+def amdahl(p, s):
+    return 1 / (s + (1 - s) / p)
+
+
+rows = []
+for workers in (64, 1000, 100_000):
+    row = {"workers": workers, "times as fast": amdahl(workers, 0.05)}
+    rows.append(row | {"by the kit's function": laws.amdahl(workers, serial=0.05)})
+tables.show(rows)
+outcome("concepts.10", amdahl(64, 0.05), how="computed")
+
+# %% [markdown]
 # Move the controls: press Tab to go from one to the next, and use the arrow keys to change a value. What happens to the
 # lower curve when there are 4 times as many workers?
 
 # %%
+from labs.show import widgets
+
 widgets.explore(pictures.speedups, workers=[4, 16, 64, 256, 1024], serial=[0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5])
 
-# %%
-tables.show([{"workers": p, "serial": 0.05, "times as fast": laws.amdahl(p, serial=0.05)} for p in (64, 1000, 100_000)])
-outcome("concepts.10", laws.amdahl(64, serial=0.05), how="computed")
-
 # %% [markdown]
-# If the work is fixed, the time can never be shorter than the serial part: the speedup never exceeds $1/s$, however
-# many workers there are. This is strong scaling. In weak scaling, the divisible work grows and the serial part does
-# not, so the speedup keeps growing. This is one reason why training runs on many devices use large batches. Notebook 04
-# shows how that affects learning.
+# If the work is fixed, the speedup never exceeds $1/s$, however many workers there are. This is strong scaling. In weak
+# scaling, the divisible work grows and the serial part does not, so the speedup keeps growing. This is one reason why
+# training runs on many devices use large batches.
 #
 # ## Where the workers are
 #
-# A **worker** computes one share of a training run. It is a GPU, or a CPU core where there are no GPUs. A **node** is
-# one machine.
-#
-# - The cores of a node share its memory. A GPU has its own memory and fast links to the other GPUs of its node.
-# - Nodes do not share memory. Whatever goes from one node to another travels over the network.
-#
-# Which devices a program can use depends on its **processes**:
+# A **worker** is a GPU, or a CPU core where there are no GPUs. A **node** is one machine. Which devices a program can
+# use depends on its **processes**, because a process cannot access the devices of another node:
 #
 # | program | number of processes | computes on |
 # |---|---|---|
@@ -342,8 +310,7 @@ outcome("concepts.10", laws.amdahl(64, serial=0.05), how="computed")
 # | `MirroredStrategy()` | one | all devices that this process can access |
 # | Horovod | one for each device | all nodes on which processes have been started |
 #
-# A process runs on one node and cannot access the devices of another. With Horovod, `hvd.size()` is the number of
-# processes.
+# With Horovod, `hvd.size()` is the number of processes.
 #
 # A job has **2 nodes with 4 GPUs each**. Answer three questions:
 #
@@ -360,8 +327,6 @@ hvd_size = 2
 check("concepts.11", gpus_at_work, processes_needed, hvd_size)
 
 # %% [markdown]
-# (If you know PyTorch: `docs/students/pytorch.md` lists the PyTorch names for these terms.)
-#
 # ## Three ways to divide the work
 #
 # A network is a chain of layers. In the **forward** pass, a mini-batch goes through them. Then the **backward** pass
@@ -385,20 +350,30 @@ predict("concepts.12", idle_share)
 # %% [markdown]
 # The next picture simulates one mini-batch in a network of 8 equal layers. The unit of time is one layer's forward pass
 # for the whole mini-batch; the backward pass takes twice as long. The final all-reduce sums the gradients from all
-# copies of the network. It takes half a unit and counts as work. Sending data from one device to another takes no time
-# in this simulation.
+# copies of the network. Sending data from one device to another takes no time in this simulation.
 
 # %%
 plots.show(pictures.compare(device_count=4, micro_batches=4))
-outcome("concepts.12", pipeline.idle(pipeline.pipelined(devices=4, layers=8)), how="simulated")
 
 # %% [markdown]
-# In the middle diagram, each device waits until the previous one is done, so only one device works at a time. The only
-# gain is memory: each device keeps just a quarter of the layers. In the bottom diagram, the first device passes
-# micro-batch 1 on and continues with micro-batch 2, so several devices work at the same time.
+# Check the middle diagram: add up its boxes, and divide by what 4 devices could have done in the same time.
+
+# %%
+from lessons.basic_concepts import pipeline
+
+boxes = pipeline.pipelined(devices=4, layers=8)  # the middle diagram: one micro-batch
+busy = sum(box.end - box.begin for box in boxes)
+length = max(box.end for box in boxes)
+idle = 1 - busy / (4 * length)
+print(f"busy for {busy:g} of 4 x {length:g} units: idle share {idle:.2f}; by the simulator {pipeline.idle(boxes):.2f}")
+outcome("concepts.12", idle, how="simulated")
+
+# %% [markdown]
+# In model parallelism, only one device works at a time. The only gain is memory: each device keeps just a quarter of
+# the layers. In the pipeline, the first device passes micro-batch 1 on and continues with micro-batch 2, so several
+# devices work at the same time.
 #
-# Watch this over time: choose a `kind`, then move the slider `now`. Which device is the last to start, and which is the
-# last to finish? What effect do more micro-batches have?
+# Watch this over time: choose a `kind`, then move the slider `now`. What effect do more micro-batches have?
 
 # %%
 widgets.explore(
@@ -410,10 +385,12 @@ widgets.explore(
 )
 
 # %% [markdown]
-# What is the idle share of a pipeline with K devices and M micro-batches? Look at the forward half and count in
-# *turns*: a turn is the time that one device needs for one micro-batch. After how many turns has the last device
-# finished the last micro-batch? During how many of these turns is a given device working? The backward half has the
-# same shape.
+# The idle share of a pipeline is called the **bubble**. How large is it with K devices and M micro-batches? Look at the
+# forward half and count in *turns*: a turn is the time that one device needs for one micro-batch. After how many turns
+# has the last device finished the last micro-batch? During how many of these turns is a given device working? The
+# backward half has the same shape.
+#
+# The table then compares your formula with the boxes of the forward half, and with the simulator.
 
 
 # %% labs={"id": "concepts.13"}
@@ -424,19 +401,14 @@ def bubble(devices, micro_batches):
     ### END SOLUTION
 
 
-check("concepts.13", bubble)
-
-# %% [markdown]
-# This share is called the **bubble**. Compare your formula with the simulator, which adds up the gaps between all the
-# boxes:
-
-# %%
-if answered("concepts.13"):
+if check("concepts.13", bubble):
     rows = []
-    for k, m in ((2, 1), (4, 1), (4, 4), (4, 16), (8, 16)):
-        counted = pipeline.idle(pipeline.pipelined(devices=k, layers=8, parts=m))
-        rows.append({"devices": k, "micro-batches": m, "counted": counted, "by your formula": bubble(k, m)})
-        assert abs(counted - bubble(k, m)) < 1e-9
+    for devices, parts in ((2, 1), (4, 1), (4, 4), (4, 16), (8, 16)):
+        turns = [part + device for part in range(parts) for device in range(devices)]  # when each box begins
+        counted = 1 - len(turns) / (devices * (max(turns) + 1))
+        simulated = pipeline.idle(pipeline.pipelined(devices, layers=8, parts=parts))
+        row = {"devices": devices, "micro-batches": parts, "by your formula": bubble(devices, parts)}
+        rows.append(row | {"from the boxes": counted, "simulated": simulated})
     tables.show(rows)
 
 # %% [markdown]
@@ -450,11 +422,10 @@ check("concepts.14", enough)
 
 # %% [markdown]
 # More micro-batches make the bubble even smaller. But a micro-batch with few samples does not keep a device busy, and
-# each micro-batch adds a message at each cut. Micro-batches also cost memory. In the schedule shown above (**GPipe**,
-# [1811.06965](https://arxiv.org/abs/1811.06965)), all forward passes come first, so a device stores what the backward
-# pass needs for all M micro-batches. If each device starts the backward pass as soon as it can (**1F1B**,
-# [2104.04473](https://arxiv.org/abs/2104.04473)), the bubble is the same, but a device stores the activations of at
-# most K micro-batches.
+# each one adds a message at each cut. Micro-batches also cost memory. In the schedule above (**GPipe**,
+# [1811.06965](https://arxiv.org/abs/1811.06965)), a device stores the activations of all M micro-batches. If it starts
+# the backward pass as soon as it can (**1F1B**, [2104.04473](https://arxiv.org/abs/2104.04473)), the bubble is the
+# same, but it stores the activations of at most K.
 #
 # What do the devices send each other?
 #
@@ -475,16 +446,11 @@ check("concepts.15", what_travels)
 # %% [markdown]
 # The gradients are as large as the network, whatever the batch size. The activations at a cut are as large as the
 # output of *one* layer, times the number of samples. So data parallelism is expensive for a network with very many
-# weights, and model parallelism is expensive for large images or large batches.
-#
-# Large training runs combine the two: a few devices share the layers, and several such chains work side by side, each
-# with its own samples. Many of them also divide the matrices of every layer among the devices of a node (**tensor
-# parallelism**, [1909.08053](https://arxiv.org/abs/1909.08053)). Then no device waits for its turn, but all of them
-# exchange activations in each layer.
+# weights, and model parallelism is expensive for large images or large batches. Large training runs combine the two.
 #
 # ## Does it fit?
 #
-# Data parallelism needs the whole network on each device. What does one training step store in memory?
+# What does one training step store in memory?
 #
 # | part | size | grows with the batch? |
 # |---|---|---|
@@ -504,34 +470,18 @@ def state_bytes(parameters):
     ### END SOLUTION
 
 
-check("concepts.16", state_bytes)
+if check("concepts.16", state_bytes):
+    parameters, activations = recorded.networks()["ResNet50V2"]
+    print(f"ResNet50V2: weights, gradients and momentum {state_bytes(parameters) / 1e6:.0f} MB")
+    print(f"activations of 32 images of 224 x 224 pixels: {32 * activations / 1e6:.0f} MB")
 
 # %% [markdown]
-# Guess before you look: for ResNet50V2 with 32 images of 224 x 224 pixels, which take up more memory, these three parts
-# or the activations?
+# How can you make ResNet152V2 fit into 16 GB with 128 images? (*float16* means two bytes for every number.) Which parts
+# change with *devices*, and under what condition?
 
 # %%
-if answered("concepts.16"):
-    rows = []
-    for name, (parameters, activations) in recorded.networks().items():
-        row = {
-            "network": name,
-            "parameters": parameters,
-            "weights, gradients, momentum (MB)": state_bytes(parameters) / 1e6,
-        }
-        rows.append(row | {f"activations, batch {n} (MB)": n * activations / 1e6 for n in (1, 32)})
-    tables.show(rows)
+from lessons import memory
 
-# %% [markdown]
-# In networks for images, the activations take most of the memory. Halving the batch halves the activations; they are
-# the reason why a batch can be too large (notebook 04). VGG16 has by far the most weights, but no more activations than
-# ResNet50V2: up to a batch size of 27, its weights, gradients and momentum take more memory than its activations.
-#
-# Now try all the controls. Here, *float16* means two bytes for every number (training in mixed precision needs more, as
-# you will see). The dotted lines mark the memory sizes of three GPUs, where these fit on the axis. How can you make
-# ResNet152V2 fit into 16 GB with 128 images? Which parts change with *devices*, and under what condition?
-
-# %%
 widgets.explore(
     pictures.memory,
     network=list(recorded.networks()),
@@ -559,18 +509,8 @@ check("concepts.17", on_each_of_8)
 
 # %% [markdown]
 # Data parallelism does not save memory. **Sharding** does: each of K devices stores 1/K of the optimizer state (and
-# possibly of the gradients and weights), and fetches the other parts when it needs them. Sharding does not divide the
-# activations. In notebook 25 you will shard an optimizer.
-#
-# The largest networks need sharding. A network with **175 billion** weights of 16 bits each needs 350 GB for the
-# weights alone, and so at least 5 devices with 80 GB each. Training takes more. In mixed precision, Adam needs 16
-# bytes for each weight: 2 for the weight and 2 for its gradient, in 16 bits, and 12 for a copy of the weight and
-# Adam's two numbers, in float32 (S. Rajbhandari and others, ZeRO, [1910.02054](https://arxiv.org/abs/1910.02054),
-# section 3.1). That makes 2,800 GB, without counting a single activation.
-#
-# Plain data parallelism cannot train such a network, because each device would have to store all of that. A network
-# with fewer than 100 million weights can fit on one device, depending on the image size and the batch size. That is why
-# this course uses data parallelism.
+# possibly of the gradients and weights), and fetches the other parts when it needs them. The networks of this course
+# fit on one device, so they can do without it.
 #
 # ## T1
 #
@@ -604,13 +544,4 @@ check("concepts.17", on_each_of_8)
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Summary
-#
-# - Scaling means using more devices of the same kind; acceleration means using a faster device. Only scaling has a
-#   speedup and an efficiency.
-# - Leave out the first epoch, allow for rounding, and state the accuracy alongside the time.
-# - Data parallelism copies the network and divides the samples; model parallelism divides the network; micro-batches
-#   fill the gaps.
-# - Weights, gradients and optimizer state depend on the network; the activations also depend on the batch.
-#
 # Next: `02_averages_and_rings`.

@@ -14,33 +14,37 @@
 # **Paths:** *an afternoon* (next: `05_resnet50_scaling`), *the practical* (next: `04_batch_and_rate`), *everything*.
 #
 # You have one network and several devices. Where are the weights stored? What do the devices send each other, and when?
-# And why do all the copies remain copies of the same network? At the end you complete task **T3** in your own words.
+# Why do all the copies stay equal? At the end you complete task **T3** in your own words.
 
 # %% [markdown]
 # ## Four devices
 #
-# This notebook looks at *how* MirroredStrategy works, not at its speed. So it uses 4 logical CPU devices, whatever
-# machine you run it on; TensorFlow treats them like 4 GPUs.
+# This notebook is about *how* MirroredStrategy works, not about speed. So it divides the CPU into 4 logical devices,
+# which TensorFlow treats like 4 GPUs.
 
 # %%
-from labs import data, devices, models  # first: it silences TensorFlow's start-up messages
+from labs import devices  # first: it silences TensorFlow's start-up messages
 from labs.checks import answered, check, outcome, predict
 from labs.show import plots, tables
-from lessons.mirrored_strategy import pictures
 
-import keras
-import numpy as np
 import tensorflow as tf
 
 tf.get_logger().setLevel("ERROR")
-workers = devices.workers(4, pin=False, kind="cpu")
-print(workers)
+tf.config.set_visible_devices([], "GPU")  # GPUs are left out here
+tf.config.threading.set_intra_op_parallelism_threads(1)  # one thread for each operation,
+tf.config.threading.set_inter_op_parallelism_threads(4)  # and 4 operations at a time
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
+print("in this cell:  ", *(device.name for device in tf.config.list_logical_devices("CPU")))
+workers = devices.workers(4, pin=False, kind="cpu")  # does the same
+print("devices.workers:", *workers)
 
 # %% [markdown]
+# In training scripts, `devices.workers` chooses for you: a worker is a GPU, or a core where there are no GPUs.
+#
 # ## Without a strategy
 #
-# You create a variable and compute with it, as in any TensorFlow program. There are four devices. **Predict first:**
-# how many of them will be used?
+# You create a variable and compute with it. **Predict first:** how many of the four devices will be used?
 
 # %% labs={"id": "mirrored.1"}
 ### BEGIN SOLUTION
@@ -65,13 +69,11 @@ devices_with_plain = 1
 check("mirrored.2", devices_with_plain)
 
 # %% [markdown]
-# On its own, TensorFlow uses the first device and leaves the others idle. The same is true of GPUs: without a strategy,
-# only the GPU with the lowest number does any work.
+# On its own, TensorFlow uses the first device and leaves the others idle. The same is true of GPUs.
 #
 # ## With a strategy
 #
-# `tf.distribute.MirroredStrategy(devices=...)` is given all four devices. Every *variable* that you create inside
-# `with strategy.scope():` gets one copy on each of them.
+# Every *variable* that you create inside `with strategy.scope():` gets one copy on each device of the strategy.
 
 # %%
 strategy = tf.distribute.MirroredStrategy(devices=workers)
@@ -85,10 +87,7 @@ print("replicas:", strategy.num_replicas_in_sync)
 with strategy.scope():
     mirrored = tf.Variable([1.0, 2.0, 3.0])
 ### END SOLUTION
-check("mirrored.3", mirrored)
-
-# %%
-if answered("mirrored.3"):
+if check("mirrored.3", mirrored):
     tables.show([{"device": copy.device[-13:], "copy": copy.numpy()} for copy in mirrored.values])
 
 # %% [markdown]
@@ -96,11 +95,27 @@ if answered("mirrored.3"):
 #
 # ## Each replica gets its share of the batch
 #
-# `strategy.run(f)` calls `f` once on each replica. Here, `f` counts the images that it receives; the batch contains 16
-# images.
+# A **pipeline** feeds images to the training. It takes three lines: shuffle the images, group them into batches, and
+# prepare the next batches during the current step.
 
 # %%
+from labs import data
+
 dataset = data.load("digits", images=64)
+pipeline = tf.data.Dataset.from_tensor_slices((dataset.images, dataset.labels)).shuffle(64)
+pipeline = pipeline.batch(16, drop_remainder=True)
+pipeline = pipeline.prefetch(2)
+
+for name, batches in {"three lines": pipeline, "data.pipeline": data.pipeline(dataset, 16, workers=4)}.items():
+    different = {image.tobytes() for images, _ in batches for image in images.numpy()}
+    print(f"{name}: {len(batches)} batches with {len(different)} different images in all")
+
+# %% [markdown]
+# `data.pipeline` does the same, and the course's scripts use it.
+#
+# `strategy.run(f)` calls `f` once on each replica. Here, `f` counts the images that it receives.
+
+# %%
 batches = strategy.experimental_distribute_dataset(data.pipeline(dataset, 16, workers=4))
 
 
@@ -111,7 +126,6 @@ def count(images, labels):
 
 images, labels = next(iter(batches))
 shares = strategy.experimental_local_results(strategy.run(count, args=(images, labels)))
-print("images given to the pipeline as one batch: 16")
 tables.show([{"device": worker, "images": int(share)} for worker, share in zip(workers, shares)])
 
 # %% [markdown]
@@ -126,14 +140,13 @@ check("mirrored.4", local_batch)
 # %% [markdown]
 # ## One gradient from four
 #
-# Each replica computes a gradient from its own share. Then all the gradients are **summed** over the replicas (an
-# *all-reduce*), and every replica gets the sum. This sum should be the gradient of the mean loss over the whole batch:
+# Each replica computes a gradient from its own share. The gradients are **summed** over the replicas (an *all-reduce*),
+# and every replica gets the sum. It should be the gradient of the mean loss over the whole batch:
 #
 # $$ \nabla L = \frac{1}{16} \sum_{i=1}^{16} \nabla L_i . $$
 #
-# So each replica must scale its loss correctly. Write `scaled_loss`: `losses` contains the losses for the images of
-# *one* replica, and `global_batch` is the total number of images over all replicas. You can use `tf.reduce_sum` and
-# `tf.reduce_mean`.
+# So each replica must scale its loss. Write `scaled_loss`: `losses` contains the losses for the images of *one* replica,
+# and `global_batch` is the number of images over all replicas. You can use `tf.reduce_sum` and `tf.reduce_mean`.
 
 
 # %% labs={"id": "mirrored.5"}
@@ -146,10 +159,12 @@ def scaled_loss(losses, global_batch):
 check("mirrored.5", scaled_loss)
 
 # %% [markdown]
-# Now test it with real numbers. For a small network without batch normalisation, compare two gradients: the sum of the
-# gradients for four shares of 4 images each, and the gradient for all 16 images on one device.
+# Test it on a small network: is the sum of the gradients for four shares equal to the gradient for all 16 images on one
+# device?
 
 # %%
+import keras
+
 with strategy.scope():
     keras.utils.set_random_seed(1)
     network = keras.Sequential(
@@ -189,25 +204,30 @@ if answered("mirrored.5"):
     assert error < 1e-6  # equal, but for the order in which numbers were added
 
 # %% [markdown]
-# If each replica took the *mean* over its own 4 images, the sum of the four means would be 4 times too large. Keras'
-# `fit` does the scaling for you. If you write your own training loop, you must do it yourself.
+# If each replica took the *mean* over its own 4 images, the sum would be 4 times too large. Keras' `fit` does the scaling
+# for you; your own training loop must do it itself.
 #
 # ## Do the copies stay equal?
 #
-# Here is one whole step in miniature: three weights, 16 samples, 4 replicas. Read it from left to right. The coloured
-# boxes differ from one replica to another; the white boxes are the same on all of them. Add up the first numbers of the
-# four gradients. Do you get the first number of the sum?
+# Here is one whole step, from left to right: three weights, 16 samples, 4 replicas. Coloured boxes differ from one
+# replica to another; white boxes are the same on all of them. Add up the first numbers of the four gradients. Do you
+# get the first number of the sum?
 
 # %%
+from lessons.mirrored_strategy import pictures
+
 plots.show(pictures.step())
 
 # %% [markdown]
-# All copies are equal at the start, get the same summed gradient, and make the same update. Is that enough? Measure it:
-# write a function that takes a list of copies (NumPy arrays of the same shape), compares every copy with the first one,
-# entry by entry, and returns the largest absolute difference.
+# All copies are equal at the start, get the same sum, and make the same update. Is that enough? Measure it: write a
+# function that takes a list of copies (NumPy arrays of the same shape), compares every copy with the first one, entry
+# by entry, and returns the largest absolute difference.
 
 
 # %% labs={"id": "mirrored.6"}
+import numpy as np
+
+
 def largest_difference(copies):
     ### BEGIN SOLUTION
     return max(np.max(np.abs(copy - copies[0])) for copy in copies)
@@ -217,17 +237,15 @@ def largest_difference(copies):
 check("mirrored.6", largest_difference)
 
 # %% [markdown]
-# Now write what the strategy does at every step: the loop over the replicas, including the exchange. Use plain NumPy,
-# so that nothing is hidden. You are given:
+# Now write what the strategy does at every step, in plain NumPy. You are given:
 #
 # - `copies`, a list of K weight matrices
 # - `shares`, a list of K pairs (images, labels): the batch, divided among the replicas
 # - `gradient(weights, images, labels)`, which returns the mean gradient over these images
 #
-# Each replica computes a gradient from its own copy and its own share. Then all replicas exchange their gradients.
-# Finally, each replica updates its own copy. (Above, each loss was divided by the global batch size, so the *sum* of
-# the gradients was correct. Here, each gradient is a mean over one replica's share. If the shares are equal in size,
-# the *mean* of the gradients is correct.)
+# Each replica computes a gradient from its own copy and its own share. All replicas exchange their gradients, and each
+# one updates its own copy. (Above, each loss was divided by the global batch, so the *sum* of the gradients was
+# correct. Here, each gradient is a mean over one share, so their *mean* is correct.)
 
 
 # %% labs={"id": "mirrored.7"}
@@ -243,8 +261,8 @@ def step(copies, shares, gradient, rate):
 check("mirrored.7", step)
 
 # %% [markdown]
-# The next cells train a one-layer network twice, each time for 40 steps with 4 copies. The first run uses your `step`.
-# The second leaves out the exchange, as if no replica knew about the others.
+# Train a one-layer network for 40 steps with 4 copies: once with your `step`, and once without the
+# exchange.
 
 
 # %%
@@ -252,6 +270,7 @@ def without_exchange(copies, shares, gradient, rate):
     return [copy - rate * gradient(copy, *share) for copy, share in zip(copies, shares)]
 
 
+# %%
 def gradient_of_layer(weights, images, labels):
     """Mean gradient of the loss (cross-entropy) over these images."""
     x = images.reshape(len(images), -1) / 255
@@ -267,6 +286,7 @@ def loss(weights):
     return float(-np.mean(np.log(scores[np.arange(len(labels)), labels] / scores.sum(1))))
 
 
+# %%
 def train(step, steps=40, rate=0.01):
     """4 copies of one weight matrix; (distance between the copies, loss of each copy) after each step."""
     start = np.random.default_rng(0).normal(0, 0.05, (3072, 10)).astype("float32")
@@ -302,16 +322,16 @@ if answered("mirrored.6", "mirrored.7"):
 
 # %% [markdown]
 # With the exchange, the difference is exactly zero at every step. Without it, the copies become four different
-# networks. Nothing warns you: there is no error message, and the second picture shows that the loss of each copy falls.
-# So compare the copies whenever you are not sure.
+# networks, and nothing warns you: there is no error message, and the loss of each copy falls.
 #
 # ## What travels
 #
-# At every step, the full gradients of all the replicas are summed. How many bytes does one such gradient take up for
-# ResNet50V2 with 10 classes, in float32 (4 bytes)? Only trainable weights have a gradient. (2 or 3 significant digits
-# are enough.)
+# How many bytes does the gradient of ResNet50V2 with 10 classes take up, in float32 (4 bytes)? Only trainable weights
+# have a gradient. (2 or 3 significant digits are enough.)
 
 # %%
+from labs import models
+
 resnet = models.network("ResNet50V2", image_size=32, classes=10)
 print(f"trainable weights:     {sum(np.prod(w.shape) for w in resnet.trainable_weights):>12,}")
 print(f"not trainable weights: {sum(np.prod(w.shape) for w in resnet.non_trainable_weights):>12,}")
@@ -323,7 +343,7 @@ gradient_bytes = 4 * sum(int(np.prod(w.shape)) for w in resnet.trainable_weights
 check("mirrored.8", gradient_bytes)
 
 # %% [markdown]
-# When does this exchange take place?
+# When are gradients exchanged?
 #
 # - **a**: after every epoch, when the replicas exchange their parameters
 # - **b**: at every step, after the backward pass and before the update
@@ -349,15 +369,13 @@ check("mirrored.9", when)
 # model.fit(batches, epochs=2, shuffle=False, verbose=2)
 # ```
 #
-# For 4 replicas with 16 images each, you need to change three things:
+# For 4 replicas with 16 images each, three things change:
 #
 # - the model and the optimizer are *created* inside the scope
-# - the pipeline gets the *global* batch size, 4 times 16
-# - the learning rate grows by the same factor as the batch (notebook 04 says why; if the global batch stayed the same,
-#   so would the rate)
+# - the pipeline gets the *global* batch size
+# - the learning rate grows by the same factor as the batch (notebook 04 says why)
 #
-# For the strategy above, write everything that comes before `fit`. `fit` may stay outside the scope: the cell after
-# yours calls it.
+# Write everything that comes before `fit`, for the strategy above. The next cell calls `fit`, outside the scope.
 
 # %%
 more = data.load("digits", images=512)
@@ -387,18 +405,12 @@ if answered("mirrored.6", "mirrored.10"):
     print("first moving mean of batch normalisation:", largest_difference(copies))
 
 # %% [markdown]
-# There is one exception: **batch normalisation** uses the mean and variance of the *local* batch, so each replica
-# normalises with its own values. With a local batch of 2 or 4, these values are noisy. Batch normalisation also keeps
-# moving averages for later use. They have no gradient, so they are not exchanged: each replica has its own, and the
-# last line above shows that they differ.
+# There is one exception: **batch normalisation** uses the mean and variance of the *local* batch. With a local batch of 2
+# or 4, these are noisy. Its moving averages have no gradient, so they are not exchanged: each replica has its own, as
+# the last line above shows.
 #
-# If you know PyTorch: within one machine, `MirroredStrategy` does what `DistributedDataParallel` does. For several
-# machines, TensorFlow has `MultiWorkerMirroredStrategy`, which uses the same idea with one process on each machine. It
-# does not work with Keras 3's `fit` (Keras issue 20585), so this course uses Horovod for more than one machine.
-#
-# One warning, if you share a node with others: by default, TensorFlow reserves nearly all the memory of *all* the GPUs
-# that it sees, even of those that it leaves idle. `CUDA_VISIBLE_DEVICES`, which SLURM sets for a job, determines which
-# GPUs TensorFlow sees.
+# (`MultiWorkerMirroredStrategy`, for several machines, does not work with Keras 3's `fit`: Keras issue 20585. This
+# course uses Horovod there.)
 #
 # ## T3
 #
@@ -420,10 +432,4 @@ if answered("mirrored.6", "mirrored.10"):
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Summary
-#
-# - A strategy mirrors **variables**. At every step it splits a **batch** and sums the **gradients**.
-# - The batch size that you pass is the global one.
-# - You can check that the copies are equal, and you should.
-#
 # Next: `04_batch_and_rate`.

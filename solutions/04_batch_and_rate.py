@@ -14,15 +14,14 @@
 # **Paths:** *the practical* (next: `05_resnet50_scaling`), *everything*; *an afternoon* leaves this notebook out.
 #
 # How many images can one device process in a step? What fills its memory? And if more workers make the batch larger,
-# how must the learning rate change? At the end you hand in task **T4**: the largest batch size that fits, with
-# evidence.
+# how must the learning rate change? You hand in task **T4**: the largest batch size that fits, with evidence.
 
 # %%
-from labs import jobs, models, presets, results
+from labs import models, presets
 from labs.checks import check, outcome, predict
-from labs.measure import maxbatch
 from labs.show import plots, tables
-from lessons import on_gpu
+from lessons import counts
+from lessons.batch_and_rate import pictures
 
 plan = presets.choose()
 print(f"preset {plan.name}: {plan.models[0]}, images of {plan.image_size}x{plan.image_size}")
@@ -30,21 +29,39 @@ print(f"preset {plan.name}: {plan.models[0]}, images of {plan.image_size}x{plan.
 # %% [markdown]
 # ## What fills the memory
 #
-# You know the four parts from notebook 01: **weights**, **gradients**, **optimizer** state, and **activations**. The
-# picture shows their sizes for several batch sizes, computed from the model's layers (SGD with momentum keeps one
-# number per weight):
+# You know the four parts from notebook 01: **weights**, **gradients**, **optimizer** state (here, SGD with momentum), and
+# **activations**. The picture shows their sizes for several batch sizes, computed from the model's layers:
 
 # %%
 network = models.network("ResNet50V2", image_size=32, classes=10)
-parts = {batch: models.memory(network, batch, optimizer_slots=1) for batch in (1, 64, 256, 512)}
-plots.show(plots.memory(parts))
+parts = {batch: counts.memory(network, batch, optimizer_slots=1) for batch in (1, 64, 256, 512)}
+plots.show(pictures.memory(parts))
 
 # %%
 tables.show([{"part": part, "bytes for 1 image": size} for part, size in parts[1].items()])
 
 # %% [markdown]
-# Only the activations grow. At which batch size do they take up as much memory as the other three parts together?
-# `parts[1]` is a dictionary of the byte counts in the table.
+# Only the activations grow with the batch. They are the layers' inputs and outputs that the backward pass reads again.
+# Count them for one image:
+
+# %%
+from math import prod
+
+from keras import layers
+
+reads_input = layers.Conv2D, layers.Dense, layers.BatchNormalization, layers.MaxPooling2D
+reads_output = layers.Activation, layers.Dense, layers.MaxPooling2D
+every = [layer.output for layer in network.layers]
+again = [layer.input for layer in network.layers if isinstance(layer, reads_input)]
+again += [layer.output for layer in network.layers if isinstance(layer, reads_output)]
+for name, tensors in {"output of every layer": every, "read again": again}.items():
+    sizes = {id(tensor): 4 * prod(tensor.shape[1:]) for tensor in tensors}  # float32, each tensor once
+    print(f"{name}: {sum(sizes.values()):,} bytes")
+print(f"counts.memory: {parts[1]['activations']:,} bytes")
+
+# %% [markdown]
+# At which batch size do the activations take up as much memory as the other three parts together? `parts[1]` is a
+# dictionary of the byte counts in the table.
 
 # %% labs={"id": "rate.1"}
 ### BEGIN SOLUTION
@@ -53,7 +70,7 @@ border = sum(size for part, size in parts[1].items() if part != "activations") /
 check("rate.1", border)
 
 # %% [markdown]
-# These images are 32 x 32 pixels. How does this batch size change if the same network gets images of 64 x 64 pixels?
+# These images are 32 x 32 pixels. How does this batch size change if they are 64 x 64?
 #
 # - **a**: it stays the same, because the network has as many weights as before
 # - **b**: it drops to about half
@@ -69,28 +86,45 @@ check("rate.2", at_64_pixels)
 # %%
 shown = []
 for pixels in (32, 64):
-    of_one = models.memory(models.network("ResNet50V2", image_size=pixels, classes=10), 1, optimizer_slots=1)
+    of_one = counts.memory(models.network("ResNet50V2", image_size=pixels, classes=10), 1, optimizer_slots=1)
     kept = of_one.pop("activations")
     shown.append({"pixels": f"{pixels} x {pixels}", "activations of an image (MB)": kept / 1e6})
     shown[-1]["as much as the rest at batch"] = sum(of_one.values()) / kept
 tables.show(shown)
 
 # %% [markdown]
-# The picture is only an estimate. Some layers work in place, and others need working memory that this formula does
-# not include. To know for certain, you have to try.
+# This is an estimate: operations also need working memory, which is not counted here. To know for certain, you have to
+# try.
 #
 # ## The search
 #
-# `maxbatch.search` runs real training steps with 1, 2, 4, 8, ... images until memory runs out. It runs in a separate
-# process, so this notebook survives whatever happens there. On a GPU, the limit is the GPU's memory. Without a GPU,
-# the process takes one step with one image, and from then on it may use only a fixed budget of additional memory, so
-# that TensorFlow itself runs out of memory.
+# Train one step with 1, 2, 4, 8, ... images until memory runs out:
+
+# %%
+import tensorflow as tf
+
+
+def double(step):
+    """(Largest batch that fits, smallest that does not.) step: trains one step with so many images."""
+    batch = 1
+    while True:
+        try:
+            step(batch)
+        except (tf.errors.ResourceExhaustedError, MemoryError):
+            return batch // 2, batch
+        batch *= 2
+
+
+# %% [markdown]
+# `maxbatch.search` does this in a separate process, so that this notebook survives. On a GPU, the limit is the GPU's
+# memory. Without a GPU, the process takes one step with one image, and from then on it may use only a fixed budget of
+# additional memory.
 
 # %%
 print(f"budget for a step: {plan.memory / 2**30:.3g} GiB" if plan.memory else "budget: the memory of the GPU")
 
 # %% [markdown]
-# **Predict first**, using the picture above: what is the largest batch size that fits?
+# **Predict first**, using the picture: what is the largest batch size that fits?
 
 # %% labs={"id": "rate.3"}
 ### BEGIN SOLUTION
@@ -99,48 +133,55 @@ largest = 256
 predict("rate.3", largest)
 
 # %%
+from labs.measure import maxbatch
+
 result = maxbatch.search(plan.models[0], image_size=plan.image_size, memory=plan.memory)
 print(maxbatch.table(result))
 
+
 # %%
-plots.show(plots.search(result))
+def measured(batch):
+    """What the search's step with this batch did."""
+    if not any(trial["fits"] for trial in result["trials"] if trial["batch"] == batch):
+        raise MemoryError
+
+
+plots.show(pictures.search(result))
 fits, fails = result["largest"], result["fails"]
+print("the loop on these steps:", double(measured), "maxbatch.search:", (fits, fails))
 outcome("rate.3", fits, (fits, fails) if fails else None)
 
 # %% [markdown]
-# The limit lies between the largest size that fits and the next size that was tried; both are shown in brackets. The
-# search trains without momentum, so leave the optimizer out when you compare the limit with the bars. If there was no
-# GPU, compare only the activations with the budget: memory that the first step left in use does not count. Even then,
-# the bars are only an estimate, because they count the output of every layer.
+# The limit lies between the two sizes in brackets. Compare it with the bars. Leave out the optimizer, since the search
+# trains without momentum. If you have no GPU, take the activations alone: the budget is for what comes on top of the
+# first step.
 #
-# At first, the number of images per second rises with the batch size; then it hardly changes. Larger batches keep the
-# device busy, but once it *is* busy, they only cost more memory. (There is only one step per size, so these speeds
-# are rough.)
-#
-# On a GPU, small batches lose more:
+# At first, the number of images per second rises with the batch size; then it hardly changes. (There is only one step
+# per size, so these speeds are rough.) On a GPU, small batches lose more:
 
 # %%
+from lessons import on_gpu
+
 plots.show(on_gpu.batches())
 
 # %% [markdown]
-# On this GPU, a step with 4 images took hardly any longer than a step with one. There are two likely reasons: one image
-# does not keep all of its units busy, and starting an operation takes the same time for one image as for four. A batch
-# twice as large takes almost twice the time only from about 128 images on.
+# On this GPU, a step with 4 images took hardly any longer than a step with one: probably one image does not keep all of
+# its units busy, and starting an operation takes the same time for four. A batch twice as large takes almost twice the
+# time only from about 128 images on.
 #
 # ## The evidence
 #
-# The search's `.err` file contains the message that TensorFlow wrote when memory ran out. A file is evidence; a claim
-# is not.
+# The search's `.err` file contains the message that TensorFlow wrote when memory ran out.
 
 # %%
-error_file = (result["evidence"] or result["trials"][-1]).get("file") or result["trials"][-1]["err"]
-text = open(error_file, errors="replace").read()
-print(f"{error_file}, its last 900 characters:\n")
-print(text[-900:])
+from labs import jobs
+
+error_file = jobs.folder() / f"{result['name']}.err"
+text = error_file.read_text(errors="replace")
+print(f"{error_file}, its last 900 characters:\n\n{text[-900:]}")
 
 # %% [markdown]
-# Find the line that names the tensor for which there was not enough memory. (You do not have to copy it by hand:
-# search for it in `text`.)
+# Find the line that names the tensor for which there was not enough memory. (You can search for it in `text`.)
 
 # %% labs={"id": "rate.4"}
 ### BEGIN SOLUTION
@@ -165,15 +206,11 @@ def next_batch(fits, fails):
 check("rate.5", next_batch)
 
 # %% [markdown]
-# In a terminal, `uv run labs maxbatch --model ResNet50V2 --memory 1GiB --bisect 3` halves the gap three times. In
-# practice, most people stick to powers of two, because the last few images per step gain little.
-
-# %% [markdown]
 # ## More workers, larger batches
 #
-# One worker processes 256 images per step at a learning rate of 0.01. Now there are 4 workers, each still with 256
-# images. Which batch size do you pass to the pipeline, and which learning rate does the **linear rule** give? The
-# rule (Goyal et al. 2017) says: multiply the learning rate by the same factor as the batch size.
+# One worker processes 256 images per step at a learning rate of 0.01. Now there are 4 workers, each with 256 images.
+# Which batch size do you pass to the pipeline? And which learning rate does the **linear rule** give? It multiplies the
+# rate by the same factor as the batch size (Goyal et al. 2017).
 
 # %% labs={"id": "rate.6"}
 ### BEGIN SOLUTION
@@ -182,11 +219,11 @@ global_batch, learning_rate = 4 * 256, 4 * 0.01
 check("rate.6", global_batch, learning_rate)
 
 # %% [markdown]
-# A common mistake is to pass the local batch size of 256. Each of the 4 workers then gets only 64 images, so training
-# is slower, *and* the network learns differently.
+# A common mistake is to pass 256. Each worker then gets only 64 images, so training is slower, *and* the network learns
+# differently.
 #
-# The batch size seldom divides the number of images evenly. Take 50,000 images in batches of 8192, without leaving
-# any out. How many steps does an epoch have, and how many images are in the last step?
+# Take 50,000 images in batches of 8192, without leaving any out. How many steps does an epoch have, and how many images
+# are in the last step?
 
 # %% labs={"id": "rate.7"}
 ### BEGIN SOLUTION
@@ -195,67 +232,34 @@ steps, last = -(-50_000 // 8192), 50_000 % 8192
 check("rate.7", steps, last)
 
 # %% [markdown]
-# That last step has about a tenth of a full batch. It takes about a tenth of the time of a full step, plus a fixed cost
-# that every step has. So this step lowers the number of images processed per second. The kit's pipeline leaves the
-# last, partial batch out of each epoch and counts only the images that it uses. The data are shuffled anew for each
-# epoch, so different images are left out every time.
+# The kit's pipeline leaves out such a partial batch. It shuffles the images anew for each epoch, so different ones are
+# left out every time.
 #
 # ## Does the rule hold?
 #
-# Compare three training runs on *one* worker. Only the batch size and the learning rate differ: batch 32, batch 256,
-# and batch 256 with 8 times the learning rate. The network is small, to save time.
+# Compare three training runs of a small network on *one* worker: batch 32, batch 256, and batch 256 with 8 times the
+# learning rate.
 
 # %%
-epochs = 2 if plan.name == "test" else 10
 files = {}
-for name, batch, rate in (
-    ("batch 32, rate 0.01", 32, 0.01),
-    ("batch 256, rate 0.01", 256, 0.01),
-    ("batch 256, rate 0.08", 256, 0.08),
-):
-    job = jobs.run(
-        "-m",
-        "labs.training.program",
-        "--model",
-        "SmallCNN",
-        "--epochs",
-        epochs,
-        "--batch_size",
-        batch,
-        "--learning_rate",
-        rate,
-        name=f"rule_b{batch}_r{rate}",
-    )
-    files[name] = job.record
+for batch, rate in ((32, 0.01), (256, 0.01), (256, 0.08)):
+    sizes = ["--epochs", 10, "--batch_size", batch, "--learning_rate", rate]
+    training = "-m", "labs.training.program", "--model", "SmallCNN", *sizes
+    files[f"batch {batch}, rate {rate}"] = jobs.run(*training, name=f"rule_b{batch}_r{rate}").record
 
 # %%
+from labs import results
+
 runs = {name: results.load(file)[0] for name, file in files.items()}
-plots.show(
-    plots.curves(
-        {name: run.loss for name, run in runs.items()},
-        start=1,
-        x="epoch",
-        y="training loss (cross-entropy, nats)",
-        title="batch and rate on one worker",
-    )
-)
-tables.show(
-    [
-        {
-            "training": name,
-            "updates per epoch": run.steps,
-            "final loss": run.final_loss.value,
-            "final accuracy": run.final_accuracy.value,
-            "images/s": run.images_per_second.value,
-        }
-        for name, run in runs.items()
-    ],
-    ("training", "updates per epoch", "final loss", "final accuracy", "images/s"),
-)
-
-# %%
-loss = {name: run.final_loss.value for name, run in runs.items()}
-assert loss["batch 256, rate 0.01"] > loss["batch 256, rate 0.08"]
+curves = {name: run.loss for name, run in runs.items()}
+title = "batch and rate on one worker"
+plots.show(plots.curves(curves, start=1, x="epoch", y="training loss (cross-entropy, nats)", title=title))
+rows = []
+for name, run in runs.items():
+    row = {"training": name, "updates per epoch": run.steps, "final loss": run.final_loss.value}
+    rows.append(row | {"final accuracy": run.final_accuracy.value, "images/s": run.images_per_second.value})
+tables.show(rows)
+assert runs["batch 256, rate 0.01"].final_loss.value > runs["batch 256, rate 0.08"].final_loss.value
 
 # %% [markdown]
 # What do the curves show?
@@ -273,18 +277,17 @@ answer = "c"
 check("rate.8", answer)
 
 # %% [markdown]
-# The rule has its limits. Learning rates cannot grow without limit, and beyond a certain batch size, no rate makes up
-# for the missing updates. (Whether a large batch in itself makes learning worse is disputed: see notebook 23.) Another
-# rule multiplies the rate by the square root of the factor, which keeps the variance of an update the same (A.
-# Krizhevsky, [1404.5997](https://arxiv.org/abs/1404.5997), 2014). Neither rule holds for all networks and batch sizes
-# (C. Shallue and others, [1811.03600](https://arxiv.org/abs/1811.03600), 2019). Besides, a high learning rate is
-# dangerous in the first steps. So the rate is often raised gradually over the first epochs; this is called **warm-up**.
+# The rule has its limits: beyond a certain batch size, no rate makes up for the missing updates. Another rule multiplies
+# the rate by the *square root* of the factor (A. Krizhevsky, [1404.5997](https://arxiv.org/abs/1404.5997), 2014).
+# Neither holds for all networks and batch sizes (C. Shallue and others,
+# [1811.03600](https://arxiv.org/abs/1811.03600), 2019). And since a high rate is dangerous in the first steps, it is
+# often raised gradually over the first epochs; this is called **warm-up**.
 #
 # ## T4
 #
 # In 4 to 8 sentences: what is the largest batch size at which your network fits into memory, and how did the search
-# find it? Quote the `.err` line that proves that you reached the limit, and say what the shape in it means. Which part
-# of the memory sets the limit, and which parts do not grow? Compare your result with your prediction in rate.3.
+# find it? Quote the `.err` line that proves the limit, and say what the shape in it means. Which part of the memory sets
+# the limit, and which parts do not grow? Compare your result with your prediction in rate.3.
 
 # %% [markdown] labs={"id": "T4", "kind": "answer"}
 # ### T4: your answer
@@ -299,10 +302,4 @@ check("rate.8", answer)
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Summary
-#
-# - Only the activations grow with the batch size; the other parts have a fixed size.
-# - You find the largest batch size by measuring, and a line of the `.err` file proves the limit.
-# - You pass the global batch size to the pipeline; the linear rule scales the learning rate with it.
-#
 # Next: `05_resnet50_scaling`.

@@ -9,25 +9,20 @@
 # %% [markdown]
 # # How much faster do more workers train ResNet50V2?
 #
-# **Time: 75 minutes, including 8 minutes of computing on 2 cores.** Two optional parts at the end take about 20 minutes more.
+# **Time: 75 minutes, including 8 minutes of computing on 2 cores.** A part at the end is optional.
 #
 # **Paths:** *an afternoon* (its last notebook), *the practical* (next: `06_a_job_for_slurm`), *everything*.
 #
 # You train ResNet50V2 on 1 and 2 workers (and on more, if you have them) with a script that you complete yourself. You
-# compute an epoch time from your own log, and write two functions: the speedup of each round, and the interval that
-# shows how certain you can be. From the run records, `labs` computes the rest in the same way.
-# Then you take a step apart to see what limits the speedup. You hand in task **T6**. Task **T5** follows in the second
-# part, `06_a_job_for_slurm`, where you run the same training as a job on a cluster.
+# compute how much faster 2 workers are, and how certain that is. Then you take a step apart to see what limits the
+# speedup. You hand in task **T6**. In the next notebook, the same training becomes a job on a cluster (**T5**).
 
 # %%
 from statistics import fmean, median
 
-from labs import devices, jobs, presets, recorded, results
+from labs import devices, presets, results
 from labs.checks import answered, check, outcome, predict
-from labs.measure import breakdown
-from labs.results import log, metrics
 from labs.show import plots, tables
-from lessons.asked import question
 
 plan = presets.choose()
 unit = "GPU" if devices.gpus() else "CPU core"
@@ -37,9 +32,8 @@ print(f"{plan.epochs} epochs, the first as warm-up. A worker is one {unit}; this
 # %% [markdown]
 # ## Predict first
 #
-# Each worker gets the same number of images per step (**weak scaling**). With 2 workers, a step processes twice as many
-# images, so an epoch has half as many steps. How many times as fast is an epoch with 2 workers? (2 is ideal, 1 is no
-# gain, and less than 1 is a loss.)
+# Each worker gets the same number of images per step (**weak scaling**), so with 2 workers an epoch has half as many
+# steps. How many times as fast is an epoch with 2 workers? (2 is ideal, 1 is no gain, and less than 1 is a loss.)
 
 # %% labs={"id": "resnet50.1"}
 ### BEGIN SOLUTION
@@ -48,8 +42,8 @@ speedup_expected = 1.6
 predict("resnet50.1", speedup_expected)
 
 # %% [markdown]
-# And how does the training accuracy of 2 workers after the same number of epochs compare with that of 1 worker: is it
-# `"higher"`, `"equal"` (within one percentage point) or `"lower"`?
+# After the same number of epochs, is the training accuracy of 2 workers `"higher"` than that of 1 worker, `"equal"`
+# (within one percentage point) or `"lower"`?
 
 # %% labs={"id": "resnet50.2"}
 ### BEGIN SOLUTION
@@ -60,20 +54,17 @@ predict("resnet50.2", accuracy_expected)
 # %% [markdown]
 # ## The script
 #
-# Open `scripts/ResNet50.py` in the file browser on the left. It is the complete training script. You fill in four
-# blanks:
+# Open `scripts/ResNet50.py` in the file browser on the left. It has four blanks:
 #
-# 1. the **strategy**, for the devices in `workers`,
-# 2. the **learning rate**: 0.01 for one worker; it grows in proportion to the number of workers, which is `args.n_gpus`
-#    (the **linear rule**),
-# 3. the **network**: `keras.applications.ResNet50V2` with its top layer, without pretrained weights, for
-#    `len(dataset.classes)` classes and images with sides of `args.image_size` pixels and three colour channels,
-# 4. the **training**: `model.fit(train, ...)` with `epochs=args.epochs`, `verbose=2` and `callbacks=[recorder]`.
+# 1. the **strategy**, for the devices in `workers`
+# 2. the **learning rate**: 0.01 for one worker, in proportion to the number of workers, `args.n_gpus` (the **linear
+#    rule**)
+# 3. the **network**: `keras.applications.ResNet50V2` without pretrained weights, for `len(dataset.classes)` classes and
+#    images with sides of `args.image_size` pixels and three colour channels (arguments `weights`, `classes` and
+#    `input_shape`)
+# 4. the **training**: `model.fit(train, ...)` with `epochs=args.epochs`, `verbose=2` and `callbacks=[recorder]`
 #
-# The network's arguments that you need are `weights`, `classes` and `input_shape`.
-#
-# Save the file, then run the check. It runs your script in a separate process, with 1 and with 4 workers, on a few
-# images, with a tiny network in place of ResNet50V2, and examines what happens.
+# Save the file, then run the check. It tries your script on a few images, with a tiny network in place of ResNet50V2.
 
 # %% labs={"id": "resnet50.3"}
 script = "scripts/ResNet50.py"
@@ -82,20 +73,17 @@ ready = check("resnet50.3", script)
 # %% [markdown]
 # ## Run it
 #
-# You start one job for each number of workers and measure each of them several times: every epoch is one measurement. A
-# single measurement cannot tell you how much the next one would differ.
+# You start one job for each number of workers. The speed of a machine drifts: another program starts, or a laptop gets
+# warm. So the jobs take **turns**: one trains for an epoch while the others are paused, and then the next one trains.
+# One epoch of each job makes up a **round**. Whatever slows down a whole round slows down all the jobs equally. The
+# first epoch of each job is a warm-up.
 #
-# The speed of a machine drifts: another program starts, or a laptop gets warm. If the jobs ran one after the other,
-# they would differ for that reason alone. So they take **turns**: one trains for an epoch while the others are paused,
-# and then the next one trains. One epoch of each job makes up a **round**. Whatever slows down a whole round slows down
-# all the jobs equally. The first epoch of each job is a warm-up.
-#
-# The line below shows their progress. In the menu *Kernel*, *Interrupt Kernel* stops them and keeps the measurements
-# made so far.
-#
-# Until the check above passes, this notebook continues with *recorded* runs from a machine with 2 cores.
+# In the menu *Kernel*, *Interrupt Kernel* stops the jobs and keeps what they have measured. Until the check above
+# passes, this notebook continues with *recorded* runs from a machine with 2 cores.
 
 # %%
+from labs import jobs, recorded
+
 turns = jobs.Turns()
 with turns:
     for workers in plan.workers if ready else ():
@@ -112,38 +100,24 @@ else:
     print(*(file.name for file in files))
 
 # %% [markdown]
-# In a terminal, in the folder `notebooks`, this command starts a single training run on all images for 5 epochs, without
-# turns (`--help` lists the options):
-#
-# ```
-# uv run python scripts/ResNet50.py --n_gpus 2 --batch_size 128 > runs/my.out 2> runs/my.err
-# ```
-#
 # ## Read the log
 #
-# This is the `.out` file of the first job, as Keras wrote it:
+# This is the `.out` file of the first job:
 
 # %%
 print(files[0].read_text())
 
 # %% [markdown]
 # Each epoch's line begins with its number of steps. Then come the epoch time, in whole seconds, and the time per step.
-# Keras writes the time per step in one of three ways:
+# In `12/12 - 9s - 760ms/step`, the milliseconds are more precise: 12 x 760 ms is 9.12 s, whereas 9 s may be anything from
+# 8.5 s to 9.5 s. If a step takes longer than a second, it is the other way round: in `12/12 - 25s - 2s/step`, 12 x 2 s
+# may be anything from 18 s to 30 s.
 #
-# - `12/12 - 9s - 760ms/step`: milliseconds, if a step takes less than a second,
-# - `12/12 - 25s - 2s/step`: whole seconds, if it takes longer,
-# - `12/12 - 0s - 850us/step`: microseconds, if it takes less than a millisecond.
-#
-# Milliseconds per step are more precise than whole seconds per epoch: 12 x 760 ms is 9.12 s, whereas 9 s may be
-# anything from 8.5 s to 9.5 s. Whole seconds per step are the least precise of all: 12 x 2 s may be anything from 18 s
-# to 30 s.
-#
-# **By hand:** how many seconds does a *steady* epoch take on 1 worker, on average? Think about which epochs count, and
-# compute their mean from the lines above. (`first` contains what the kit reads from the same log; the check compares
-# your number with it.)
+# **By hand:** how many seconds does a *steady* epoch take on 1 worker, on average? Think about which epochs count.
+# (`first` contains what the kit reads from the same log; the check compares your number with it.)
 
 # %% labs={"id": "resnet50.4"}
-first = log.read(files[0])[0]
+first = results.log.read(files[0])[0]
 ### BEGIN SOLUTION
 epoch_1 = fmean(epoch.seconds for epoch in first.repeats[0][1:])
 ### END SOLUTION
@@ -152,10 +126,8 @@ check("resnet50.4", epoch_1, first)
 # %% [markdown]
 # ## The speedup of each round
 #
-# In notebook 01 you wrote functions for images per second, speedup and efficiency; below, `labs` computes these for
-# you. Now write one more function. It takes two lists of equal length: the seconds of one epoch on 1 worker, one number
-# for each round, and those on p workers. It returns a list with the speedup in each round. The check tests it on
-# numbers from another machine. Below, a cell applies it to your own runs.
+# Write a function that takes two lists of equal length: the seconds of one epoch on 1 worker, one number for each round,
+# and those on p workers. It returns a list with the speedup in each round.
 
 
 # %% labs={"id": "resnet50.5"}
@@ -171,16 +143,15 @@ check("resnet50.5", round_speedups)
 # %% [markdown]
 # ## How certain is it?
 #
-# Six rounds gave six speedups; another six would have given others. So you report the mean with a **95 % interval**:
-# in 95 of 100 studies, an interval that is computed in this way holds the true value. For n speedups:
+# Six rounds give six speedups; another six would give others. So you report the mean with a **95 % interval**: in 95 of
+# 100 studies, an interval that is computed in this way holds the true value. For n speedups:
 #
-# 1. Take their logarithms, since the errors of ratios are relative: twice as fast and half as fast are equally far from
-#    1.
+# 1. Take their logarithms: twice as fast and half as fast are then equally far from 1.
 # 2. The **standard error** of the mean of the logarithms is their standard deviation divided by $\sqrt n$. (`stdev`
 #    divides by n - 1.)
 # 3. Go from this mean to both sides, by t standard errors. **Student's t** for n - 1 degrees of freedom is
 #    `stats.t.ppf(0.975, n - 1)`: 2.57 for six rounds, 4.30 for three.
-# 4. The mean and both ends are logarithms still: `exp` makes speedups of them.
+# 4. Take `exp` of the mean and of both ends: these are speedups again.
 #
 # Write `interval`: it returns the mean (this one is called *geometric*) and the two ends.
 
@@ -204,8 +175,8 @@ def interval(speedups):
 check("resnet50.6", interval)
 
 # %% [markdown]
-# Is it really 95 of 100? Here are 1000 **simulated** studies of six rounds each. In all of them, the true speedup is
-# 1.6. **Predict:** how many of your 1000 intervals hold it?
+# Is it really 95 of 100? Here are 1000 **simulated** studies of six rounds each, with a true speedup of 1.6. **Predict:**
+# how many of your 1000 intervals hold it?
 
 # %% labs={"id": "resnet50.7"}
 ### BEGIN SOLUTION
@@ -229,15 +200,13 @@ if answered("resnet50.6"):
     print(f"Student's t: {sum(hold)} of 1000 hold 1.6; with 1.96 in its place: {narrow.sum()} of 1000")
 
 # %% [markdown]
-# The factor 1.96 is for very many rounds. With six, it promises more than it keeps, and with three it would hold the true
-# value in only about 81 of 100 studies.
+# The factor 1.96 is for very many rounds. With six, it promises more than it keeps.
 #
 # ## Your study
 #
-# `labs` takes the times from the run records, which contain every step, and computes such intervals. (To see the same
-# table in a terminal, run `uv run labs results runs` in the folder `notebooks`.) The intervals for seconds and for images
-# per second are valid only for the *minutes in which they were measured*: an hour later, the machine may be faster or
-# slower.
+# `labs` takes the times from the run records, which contain every step, and computes such intervals. Those for seconds
+# and for images per second are valid only for the *minutes in which they were measured*: an hour later, the machine may
+# be faster or slower.
 
 # %%
 runs = results.load([file.with_suffix(".json") for file in files])
@@ -251,24 +220,26 @@ outcome("resnet50.1", two.speedup.value, two.speedup.interval, how=how)
 # The interval decides.
 
 # %% labs={"id": "resnet50.8"}
+from lessons.asked import question
+
 low, high = two.speedup.interval or (0, 2)  # without an interval the speedup may be anything
 ### BEGIN SOLUTION
 sentence = "faster" if low > 1 else "slower" if high < 1 else "can't tell"
 ### END SOLUTION
-check("resnet50.8", sentence, runs)
-if answered("resnet50.8"):
+if check("resnet50.8", sentence, runs):
     print(question(two.speedup.value, two.speedup.interval))
 
 # %% [markdown]
-# (The section *Why is it below the ideal?* looks for the reason. With one worker, `MirroredStrategy` costs almost
-# nothing, so one worker is a fair baseline: on a 2-core machine, a step took 1.006 times the processor time, 95 %
-# interval 0.989 to 1.021.)
+# One worker is a fair baseline: `MirroredStrategy` costs it almost nothing. (On a 2-core machine, a step with
+# it took 1.006 times the processor time of a step without it, 95 % interval 0.989 to 1.021.)
 #
-# Now look at the rounds themselves. On the left are the epoch times, which drift with the speed of your machine. On the
-# right is the speedup within each round. A round in which other programs took over 20 % of the cores does not
-# count, as long as three others remain; the table above says in its column "rounds" how many count.
+# Now look at the rounds. On the left are the epoch times, which drift with the speed of your machine. On the right is the
+# speedup within each round. A round in which other programs took over 20 % of the cores does not count, as long as three
+# others remain.
 
 # %%
+from labs.results import metrics
+
 if one.rounds and two.rounds:
     plots.show(plots.rounds(two, one))
     if answered("resnet50.5"):
@@ -283,15 +254,14 @@ else:
     print("These recorded runs came one after the other, so they have no rounds: yours will.")
 
 # %% [markdown]
-# The interval comes from the spread of these ratios. If something slows down a whole round, the ratio of that round
-# stays the same. If something comes and goes within a round, the ratios vary more, and the interval gets wider. That is
-# not a flaw in the interval: it tells you how good the measurement was.
+# The interval comes from the spread of these ratios. What slows down a whole round does not change its ratio. What comes
+# and goes within a round does, and the interval gets wider.
 #
 # ## Every step
 #
-# An epoch is made up of steps, and the record keeps the time of each one. With 2 workers, each of them still processes
-# as many images per step as a single worker; the faster one then waits for the other. **Predict:** divide the median
-# step time on 2 workers by that on 1 worker. What do you expect?
+# The record also keeps the time of each step. With 2 workers, each of them still processes as many images per step as a
+# single worker; the faster one then waits for the other. **Predict:** divide the median step time on 2 workers by that
+# on 1 worker. What do you expect?
 
 # %% labs={"id": "resnet50.9"}
 ### BEGIN SOLUTION
@@ -304,13 +274,12 @@ plots.show(plots.steps(one, two))
 
 # %% [markdown]
 # *On the left*: the steps in chronological order. During the first step, TensorFlow traces the program, which is why
-# the first epoch is a warm-up. Look for a step that is slow in every epoch (the first one also starts the input
-# pipeline), for isolated slow steps (**jitter**), and for whole rounds in which both runs are slower.
+# the first epoch is a warm-up. Look for isolated slow steps (**jitter**), and for whole rounds in which both runs are
+# slower.
 #
 # *On the right*: the share of the steady steps that took at most the time on the horizontal axis. A steep curve means
-# that all steps take nearly the same time; a long upper tail is jitter. The median is where a curve crosses 0.5: read
-# off the two medians and subtract them to see what the second worker costs in each step. (The dashed curve belongs to
-# the second optional part at the end.)
+# that all steps take nearly the same time; a long upper tail is jitter. The median is where a curve crosses 0.5. (The
+# dashed curve belongs to the optional part at the end.)
 
 # %%
 from labs.results import steps
@@ -321,12 +290,11 @@ outcome("resnet50.9", both / alone, how=how)
 # %% [markdown]
 # ## T6: the three plots
 #
-# Draw one `figure` with three plots side by side. They show the epoch time, the images per second and the speedup of
-# your own runs, each against the number of workers. `runs` contains one run for each line of the table above; its values
-# are `run.workers`, `run.epoch_seconds.value`, `run.images_per_second.value` and `run.speedup.value`. You may draw
-# lines, points or bars, but recorded runs are not accepted. Every plot must include every number of workers in your
-# `runs`, and the axes must say in words what they show, with a unit where there is one, such as "seconds per epoch".
-# These lines replace `figure = ...`; you draw on the three axes:
+# Draw one `figure` with three plots side by side: the epoch time, the images per second and the speedup of your own runs,
+# each against the number of workers. (Recorded runs are not accepted.) `runs` contains one run for each line of the table
+# above; its values are `run.workers`, `run.epoch_seconds.value`, `run.images_per_second.value` and `run.speedup.value`.
+# The axes must say in words what they show, with a unit where there is one, such as "seconds per epoch". These lines
+# replace `figure = ...`; you draw on the three axes:
 #
 # ```
 # figure = Figure(figsize=(12, 3.2), layout="constrained")
@@ -353,7 +321,7 @@ if check("T6", figure, runs):
     plots.show(figure)
 
 # %% [markdown]
-# The kit's own plot of the same runs adds the intervals and the ideal line; its y axes start at 0:
+# The kit's own plot adds the intervals and the ideal line:
 
 # %%
 plots.show(plots.scaling(runs))
@@ -361,44 +329,61 @@ plots.show(plots.scaling(runs))
 # %% [markdown]
 # ## Why is it below the ideal?
 #
-# Do not guess: take a step apart, by comparing whole steps that differ in only *one* thing. Four kinds of step take
-# turns, round after round, with the same number of images per worker:
+# Compare whole steps that differ in only *one* thing. Four kinds of step take turns, with the same number of images per
+# worker:
 #
 # | kind of step | what is in it |
 # |---|---|
 # | **alone** | one worker trains while the other one is idle; the batch is already in memory |
 # | **together** | two independent training runs side by side, one on each core or GPU |
-# | **exchange** | one training run on both, with MirroredStrategy: gradients are summed, and the faster worker waits |
+# | **exchange** | one training run on both, with MirroredStrategy |
 # | **input** | like *exchange*, but each batch comes from the input pipeline |
 
 # %%
-apart = None
-if devices.has("two devices"):
-    name = "SmallCNN" if plan.name == "test" else "ResNet50V2"  # the preset test takes a smaller network here
+from labs.measure import breakdown
+
+apart = None  # with a single GPU, there is nothing to compare
+if len(devices.gpus()) != 1:
     sizes = {"local_batch": plan.local_batch, "image_size": plan.image_size}
-    apart = breakdown.measure(name, strategy="mirrored", name="side_by_side", **sizes)
+    apart = breakdown.measure(plan.models[0], strategy="mirrored", name="side_by_side", **sizes)
 
 # %%
 steps_of = {"alone": 0.8, "together": 0.9, "exchange": 1.0, "input": 1.0}  # an example, for where nothing was measured
 if apart:
+    rounds = breakdown.means(apart)  # {kind: seconds of a step in each round}
+    rows = [{"round": number, **dict(zip(rounds, row))} for number, row in enumerate(zip(*rounds.values()), 1)]
+    tables.show(rows, headers={kind: f"{kind} (s per step)" for kind in rounds})
+    steps_of = {kind: fmean(seconds) for kind, seconds in rounds.items()}
+print({kind: float(f"{seconds:.4g}") for kind, seconds in steps_of.items()}, "seconds per step")
+
+# %% [markdown]
+# The differences between one kind of step and the previous one are the parts of a step. Within a round, take *together*
+# minus *alone*: this is what **sharing the machine** costs.
+
+# %%
+if apart:
+    sharing = [together - alone for alone, together in zip(rounds["alone"], rounds["together"])]
+    mean, reach = fmean(sharing), stats.t.ppf(0.975, len(sharing) - 1) * stdev(sharing) / sqrt(len(sharing))
+    print("in this cell:", *(f"{1e3 * seconds:.2f}" for seconds in (mean, mean - reach, mean + reach)), "ms")
+    mean, ends = breakdown.parts(apart)["sharing the machine"]
+    print("by labs:     ", *(f"{1e3 * seconds:.2f}" for seconds in (mean, *ends)), "ms")
+
+# %%
+if apart:
     found = breakdown.parts(apart)
-    steps_of = {kind: sum(seconds) / len(seconds) for kind, seconds in breakdown.means(apart).items()}
     shown = [{"part": part, "ms": 1e3 * s, "low": 1e3 * a, "high": 1e3 * b} for part, (s, (a, b)) in found.items()]
     headers = {"ms": "ms per step (measured)", "low": "95 % interval in these minutes, from", "high": "to"}
-    tables.show(shown, ("part", *headers), headers)
-    print({kind: float(f"{seconds:.4g}") for kind, seconds in steps_of.items()}, "seconds per step")
+    tables.show(shown, headers=headers)
     print(*(f"Mind: {note}." for note in apart["notes"]), sep="\n")
 
 # %% [markdown]
-# The first line is pure computation: the step of one worker alone. Each line below it is the *difference* between one
-# kind of step and the previous kind. If the interval of a part contains 0, you cannot say that this part costs
-# anything; if it lies below 0, measure again. Rounds in which other programs ran are left out. Look at **sharing the
-# machine**: two training runs that exchange nothing may still slow each other down, because they share the memory and
-# part of the cache. Even a faster exchange cannot win that time back.
+# *Computation* is the step of one worker alone. If the interval of a part contains 0, you cannot say that this part
+# costs anything; if it lies below 0, measure again. Two training runs that exchange nothing may still slow each other
+# down, because they share the memory and part of the cache. Even a faster exchange cannot win that time back.
 #
-# `steps_of` contains the time of each kind of step, in seconds. **Compute** the speedup of the two independent training
-# runs: divide the number of images that both together process per second by the number that one alone processes per
-# second. In a step, each worker processes one batch. This speedup is an estimate of what you would get if the exchange
+# `steps_of` contains the mean time of each kind of step, in seconds. **Compute** the speedup of the two independent
+# training runs: divide the number of images that both together process per second by the number that one alone
+# processes per second. In a step, each worker processes one batch. This is an estimate of the speedup if the exchange
 # cost nothing.
 
 # %% labs={"id": "resnet50.10"}
@@ -409,12 +394,11 @@ if check("resnet50.10", unconnected, steps_of) and float(unconnected) > 2:
     print(question(float(unconnected), None))
 
 # %% [markdown]
-# Two more times, each measured separately: how long the pipeline takes to prepare a batch for both workers, and how
-# long an all-reduce of the whole gradient takes:
+# Two more times, each measured separately: preparing a batch for both workers, and an all-reduce of the whole gradient.
 
 # %%
 if apart:
-    reading, reducing = (sum(apart[key]) / len(apart[key]) for key in ("pipeline_seconds", "all_reduce_seconds"))
+    reading, reducing = fmean(apart["pipeline_seconds"]), fmean(apart["all_reduce_seconds"])
     values = {
         "a step of both workers, with exchange and input": steps_of["input"],
         "the pipeline alone, for a batch of both workers": reading,
@@ -424,9 +408,8 @@ if apart:
 
 # %% [markdown]
 # The pipeline prepares the next batch during the current step, so it costs little as long as it is faster than a step.
-# Compare the all-reduce row with the row "exchange and waiting" of the table before. If the latter is longer, waiting
-# and the rest of `MirroredStrategy` take the difference; if it is shorter, part of the all-reduce ran during the
-# backward pass.
+# Compare the all-reduce with "exchange and waiting" in the table before. If the latter is longer, waiting and the rest of
+# `MirroredStrategy` take the difference; if it is shorter, part of the all-reduce ran during the backward pass.
 #
 # Why is the speedup below the number of workers?
 #
@@ -444,7 +427,7 @@ check("resnet50.11", why)
 # %% [markdown]
 # ## Do they learn the same?
 #
-# Speed is worth nothing if the network learns less. Here are the loss and accuracy after each epoch:
+# Speed is worth nothing if the network learns less.
 
 # %%
 plots.show(plots.learning(runs))
@@ -452,8 +435,8 @@ gain = two.final_accuracy.value - one.final_accuracy.value
 outcome("resnet50.2", "equal" if abs(gain) < 0.01 else "higher" if gain > 0 else "lower", how=how)
 
 # %% [markdown]
-# "Twice as fast and just as good" is a claim that needs checking. Both runs have the same number of epochs and the same
-# images. But how many times are the weights updated in one epoch, on 1 worker and on 2?
+# Both runs have the same number of epochs and the same images. But how many times are the weights updated in one epoch,
+# on 1 worker and on 2?
 
 # %% labs={"id": "resnet50.12"}
 ### BEGIN SOLUTION
@@ -465,32 +448,14 @@ check("resnet50.12", updates_1, updates_2, runs)
 # A few epochs of a single run for each number of workers say little about learning: another seed would give different
 # curves.
 #
-# ## Optional: more workers than cores
-#
-# What do you gain from 4 workers on this machine? If it has fewer than 4 cores, the workers share them. The run is then
-# marked **oversubscribed**, here and in every table and plot. Such a run shows that the program works with 4 workers;
-# it says nothing about speed. (The preset `test` skips this.)
-
-# %%
-if answered("resnet50.8") and 4 not in plan.workers and plan.name != "test":
-    crowd = jobs.Turns()
-    with crowd:
-        for workers in (1, 4):
-            asked = ["--n_gpus", workers, "--batch_size", workers * plan.local_batch, *plan.arguments(), "--epochs", 4]
-            crowd.start(script, *asked, name=f"ResNet50_w{workers}_crowded")
-    if crowd.state == "finished":
-        tables.scaling(results.load([job.record for job in crowd.jobs]))
-
-# %% [markdown]
 # ## Optional: how much of it is waiting?
 #
-# The dashed curve in the picture of the steps is computed. It assumes that each of two workers takes steps like those
-# of a single one, independently of the other. A step then lasts as long as the *slower* of the two. So it shows the
-# effect of waiting alone. Here you compute its mean, using two functions.
+# The dashed curve in the picture of the steps assumes that each of two workers takes steps like those of a single one,
+# independently of the other. A step then lasts as long as the *slower* of the two. So the curve shows the effect of
+# waiting alone. You compute its mean, using two functions.
 #
 # **The usual step:** `epochs` contains one list for each epoch, with the times of its steps in seconds. Return the
-# *median* of all the steps that count, taken together. (Half of the steps are shorter than the median; a few very slow
-# ones hardly change it.)
+# *median* of all the steps that count, taken together.
 
 
 # %% labs={"id": "resnet50.13"}
@@ -504,9 +469,9 @@ def usual_step(epochs):
 check("resnet50.13", usual_step)
 
 # %% [markdown]
-# **The slower of two:** two workers each draw one of these steps. They draw independently; all steps are equally
-# likely. Both are done when the slower one is. How long does that take on average, over all pairs? (Both may draw the
-# same step, so 3 steps make 9 pairs.)
+# **The slower of two:** two workers each draw one of these steps, independently; all steps are equally likely. Both are
+# done when the slower one is. How long does that take on average, over all pairs? (Both may draw the same step, so 3
+# steps make 9 pairs.)
 
 
 # %% labs={"id": "resnet50.14"}
@@ -530,16 +495,7 @@ if answered("resnet50.13", "resnet50.14"):
     tables.show([dict(zip(keys, row)) for row in shown], keys)
 
 # %% [markdown]
-# From the first line to the second, the mean step gets longer by the amount that waiting accounts for. From the
-# second to the third, it gets longer because of everything else: the exchange, and the fact that two workers share
-# one machine.
-#
-# ## Summary
-#
-# - Count only steady epochs. Measure several rounds, with the runs taking turns, and report each ratio with its
-#   interval.
-# - Weak scaling keeps the batch per worker fixed, so there are fewer updates in the same number of epochs.
-# - Speed without accuracy is half a result.
-# - Compare whole steps that differ in only one thing: then you know what each part costs.
+# From the first line to the second, the mean step gets longer because of waiting. From the second to the third, it gets
+# longer because of everything else: the exchange, and sharing one machine.
 #
 # Next: `06_a_job_for_slurm`.

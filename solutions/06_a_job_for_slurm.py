@@ -13,24 +13,19 @@
 #
 # **Paths:** *the practical* (next: `07_horovod_sharding`), *everything*; *an afternoon* leaves this notebook out.
 #
-# In notebook 05 you completed `scripts/ResNet50.py` and measured it on this machine. Here you read a log from a cluster
-# with a critical eye, and write a **batch script** that runs the same training there as a job. You need your
-# `ResNet50.py` from notebook 05. At the end, you write task **T5**, about your runs from notebook 05.
-
-# %%
-from labs import blanks, jobs, recorded, results
-from labs.checks import answered, check
-from labs.show import tables
-from labs.slurm import sites
-
-# %% [markdown]
+# You read a log from a cluster with a critical eye, and write a **batch script** that runs your `ResNet50.py` from
+# notebook 05 as a job. At the end, you write task **T5**, about your runs from notebook 05.
+#
 # ## A log from a cluster
 #
-# You know this log from notebook 01: it comes from the same program, run on one node of CTE-POWER with 4 V100 GPUs, on
-# CIFAR-10 resized to 128x128, with 256 images per GPU. It is **recorded**: you can compute with it, but the machine is
-# not yours. Here are the results after 5 epochs:
+# You know this **recorded** log from notebook 01: the same program ran on one node of CTE-POWER with 4 V100 GPUs, on
+# CIFAR-10 resized to 128x128, with 256 images per GPU. Here are the results after 5 epochs:
 
 # %%
+from labs import recorded, results
+from labs.checks import check
+from labs.show import tables
+
 tables.show(
     [
         {
@@ -44,13 +39,12 @@ tables.show(
 )
 
 # %% [markdown]
-# With 4 GPUs, there are a quarter as many updates, and the accuracy is nearly the same. The log does not tell you how
-# much another seed would change it.
+# With 4 GPUs and a quarter of the updates, the accuracy is nearly the same. The log does not tell you how much another
+# seed would change it.
 #
-# The log gives whole seconds: 45 s and 12 s. So the speedup on 4 GPUs could be anything from 3.56 to 3.96, as you found
-# in notebook 01. The cure costs nothing: have the log give the total time of **n epochs**, again in whole seconds.
-# Suppose that these times are n x 45 s and n x 12 s. What is the smallest n for which both the lowest and the highest
-# possible speedup differ from 45/12 by less than 1 %?
+# The log gives whole seconds: 45 s and 12 s. So the speedup on 4 GPUs could be anything from 3.56 to 3.96 (notebook
+# 01). Suppose that the log gave the total time of **n epochs**, again in whole seconds: n x 45 s and n x 12 s. What is
+# the smallest n for which both the lowest and the highest possible speedup differ from 45/12 by less than 1 %?
 
 # %% labs={"id": "slurm.1"}
 ### BEGIN SOLUTION
@@ -61,30 +55,28 @@ while (45 * epochs_together + 0.5) / (12 * epochs_together - 0.5) > 1.01 * 45 / 
 check("slurm.1", epochs_together)
 
 # %% [markdown]
-# You can read a longer time more precisely, but it is still a single measurement: no interval tells you how much the
-# next one would differ. Your own record keeps the time of every step to the microsecond, over several rounds.
+# A longer time can be read more precisely, but it is still a single measurement, without an interval.
 #
 # ## Run it on the cluster
 #
 # On a cluster, you do not start a training run yourself. You write a **batch script**: a shell script whose `#SBATCH`
-# lines state what the job needs. The command `sbatch` hands it to **SLURM**, the program that allocates the cluster's
-# resources. SLURM puts the job into a queue, starts it when enough GPUs are free, and ends it when its time is up.
-# Everything that you need to know about a site is in one file. Here is your site's rule for the cores of a job:
+# lines state what the job needs. The command `sbatch` hands it to **SLURM**, which puts the job into a queue, starts it
+# when enough GPUs are free, and ends it when its time is up. Each computing centre (**site**) has a rule for the cores
+# of a job. Here is yours:
 
 # %%
+from labs.slurm import sites
+
 site = sites.load()
-print(f"{site.name}, in slurm/sites/{site.id}.toml: {site.about}\n")
-print(f"A node has {site.gpus} GPUs and {site.cpus} cores. The site's rule:")
-tables.show(
-    [{"gpus": n, "least": site.cpus_for(n)[0], "most": site.cpus_for(n)[1]} for n in range(1, site.gpus + 1)],
-    ("gpus", "least", "most"),
-    {"gpus": "GPUs of a job on a node", "least": "least cores", "most": "most cores"},
-)
+print(f"{site.name}, in slurm/sites/{site.id}.toml: {site.about}")
+print(f"A node has {site.gpus} GPUs and {site.cpus} cores.")
+rule = [(n, *site.cpus_for(n)) for n in range(1, site.gpus + 1)]
+tables.show([{"GPUs of a job on a node": n, "least cores": least, "most cores": most} for n, least, most in rule])
 
 # %% [markdown]
-# Why is there such a rule? Suppose that a job takes one of a node's four GPUs and all the cores. Then the other three
-# GPUs are useless: no cores are left to feed them. What happens to a job that breaks the rule depends on the site: it
-# may be refused, wait forever, or be given other numbers of cores than it asked for.
+# Why is there such a rule? If a job takes one of a node's four GPUs and all the cores, then no cores are left to feed
+# the other three. A job that breaks the rule may be refused, wait forever, or get other numbers of cores than it asked
+# for: this depends on the site.
 #
 # ### How to write it for SLURM and for bash
 #
@@ -97,20 +89,18 @@ tables.show(
 # | `#SBATCH --ntasks=3` | processes in total: MirroredStrategy needs one; Horovod needs one for each GPU |
 # | `#SBATCH --ntasks-per-node=3` | processes on each node |
 # | `#SBATCH --gres=gpu:3` | GPUs on each node: the kind of resource, a colon, the number |
-# | `#SBATCH --cpus-per-task=10` | cores for each task, not for the whole job (or hardware threads, at sites that count those) |
-# | `#SBATCH --time=00:30:00` | hours:minutes:seconds. `00:30` is read as minutes:seconds, so it means 30 seconds |
+# | `#SBATCH --cpus-per-task=10` | cores for each task, not for the whole job (some sites count hardware threads) |
+# | `#SBATCH --time=00:30:00` | hours:minutes:seconds. `00:30` would be 30 seconds |
 #
 # Bash can do arithmetic only on whole numbers, and only inside `$(( ))`:
 #
 # | line | does |
 # |---|---|
-# | `images=100` | sets a variable. Put no spaces around the `=`: otherwise, bash takes `images` for a program |
-# | `echo "$images"` | `$` reads the variable; the quotes keep its value together as one word |
+# | `images=100` | sets a variable. Put no spaces around the `=` |
+# | `echo "$images"` | `$` reads the variable; the quotes keep its value one word |
 # | `half=$((images / 2))` | calculates; inside `$(( ))`, names need no `$` |
-# | `half=images/2` | does not calculate: `half` is the text `images/2` |
-# | `for n in 1 2; do ... done` | runs the part between `do` and `done` with n=1, then with n=2 |
 #
-# Try it. (`bash -c` runs one line of bash.)
+# Try it:
 
 # %%
 import subprocess
@@ -121,31 +111,28 @@ for line in (
     'images = 100; echo "$images"',
     'for n in 1 2; do echo "n=$n, 3 more are $((n + 3))"; done',
 ):
-    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
-    print(
-        f"{line}\n    {done.stdout.strip() or done.stderr.strip()}".replace("\n", "\n    ").replace("    " * 2, "    ")
-    )
+    bash = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+    print(f"$ {line}\n{bash.stderr}{bash.stdout}")
 
 # %% [markdown]
 # In the course's top folder, open `slurm/local/ResNet50.sh` (or the one in your site's folder). It is a single job that
-# trains on 1 worker, then on 2, and so on up to the number of GPUs in a node, one run after another. You fill in the
-# blanks:
+# trains on 1 worker, then on more, up to the number of GPUs in a node. Fill in the blanks:
 #
 # 1. how many **nodes**, **tasks**, **GPUs** and **cores** the job asks for: enough for its largest run, and no more
 #    than the rule allows,
 # 2. the global **batch** of each run. (Your `ResNet50.py` sets the learning rate itself.)
-
+#
 # `sbatch` catches few mistakes. It does not notice `# SBATCH` with a space (a comment!), lines that come too late, a
-# log folder that does not exist, or a batch that does not grow with the number of workers. The check below finds all of
-# these. In a terminal, you can run this check with `uv run labs slurm check slurm/local/ResNet50.sh`.
+# log folder that does not exist, or a batch that does not grow with the number of workers. The check finds all of
+# these; in a terminal, it is `uv run labs slurm check slurm/local/ResNet50.sh`.
 
 # %% labs={"id": "slurm.2"}
 batch_script = sites.script("ResNet50.sh")
 check("slurm.2", batch_script)
 
 # %% [markdown]
-# One of these mistakes is worth a closer look. Suppose that the line `#SBATCH --gres=gpu:4` comes after `module load`
-# in a batch script, at a site where a job gets only the GPUs that it asks for. How many GPUs does the job get?
+# Look closer at one of these mistakes. The line `#SBATCH --gres=gpu:4` comes after `module load` in a batch script, at
+# a site where a job gets only the GPUs that it asks for. How many GPUs does the job get?
 
 # %% labs={"id": "slurm.3"}
 ### BEGIN SOLUTION
@@ -158,6 +145,9 @@ check("slurm.3", gpus_of_the_late_line)
 # practice site, the training runs are short.
 
 # %%
+from labs import blanks, jobs
+from labs.checks import answered
+
 short = ["--images", 256, "--epochs", 2, "--repeats", 1] if site.preset != "course" else []
 batch_job = None
 if blanks.blanks("scripts/ResNet50.py"):
@@ -166,8 +156,8 @@ elif answered("slurm.2"):
     batch_job = jobs.run(batch_script, *short, name="ResNet50", site=site.id)
 
 # %% [markdown]
-# The job left behind one `.out` file, one `.err` file, and a record for each training run. At the beginning of the log,
-# the script prints the number of the job and its node (or that there is no SLURM), and the software versions.
+# The job left behind one `.out` file, one `.err` file, and a record for each training run. The log begins with the
+# job's number and its node (or says that there is no SLURM), and the software versions.
 
 # %%
 if batch_job:
@@ -177,18 +167,21 @@ if batch_job:
         tables.scaling(results.load(batch_job.records))
 
 # %% [markdown]
-# For T5, the speedup from notebook 05 counts: those runs took turns, over several rounds. These came one after the other,
-# once each.
+# For T5, the speedup from notebook 05 counts: those runs took turns, over several rounds. These came one after the
+# other, once each.
 #
-# To do this by hand, you would type these commands in the course's top folder: `sbatch slurm/local/ResNet50.sh` to
-# submit the job, `squeue` to see whether it is waiting, and why, `scancel` with the job number to stop it, and
-# `labs results notebooks/runs` to see the results when it is done. On a Linux machine where you are root,
-# `make cluster` starts a small SLURM cluster to practise on.
+# In a terminal, you would type these commands in the course's top folder:
+#
+# ```
+# sbatch slurm/local/ResNet50.sh        # submit the job
+# squeue                                # is it waiting, and why?
+# scancel 1234                          # stop job 1234
+# uv run labs results notebooks/runs    # the results
+# ```
 #
 # ## T5
 #
-# T5 is an account of your runs, in 4 to 7 sentences that cover the points below. The report shows your scripts, logs,
-# tables and figures beside it, so you need not include whole files. Your account says:
+# Describe your runs in 4 to 7 sentences. (The report shows your scripts, logs, tables and figures beside them.) Say:
 #
 # - which scripts you completed (`ResNet50.py` and `ResNet50.sh`), for which numbers of workers and batch sizes, and
 #   whether these were the same in both
@@ -197,8 +190,7 @@ if batch_job:
 # - what a worker is, what limits the speedup, and which run, if any, is oversubscribed (has more workers than cores)
 #   and so says nothing about it
 #
-# You will find the numbers in the tables and figures of notebook 05. The `.out` files, such as `runs/ResNet50_w2.out`,
-# are in the folder `runs`: open them in the file browser.
+# The numbers are in notebook 05. Open the `.out` files, such as `runs/ResNet50_w2.out`, in the file browser.
 
 # %% [markdown] labs={"id": "T5", "kind": "answer"}
 # ### T5: your answer
@@ -214,10 +206,4 @@ if batch_job:
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Summary
-#
-# - Whole seconds hide more than they show. Time several epochs together, and measure more than once.
-# - A batch script states what a job needs, and follows the site's rule.
-# - SLURM accepts most mistakes without complaint: check the script before you submit it.
-#
 # Next: `07_horovod_sharding`.

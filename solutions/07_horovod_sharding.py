@@ -13,32 +13,19 @@
 #
 # **Paths:** *the practical* (next: `08_horovod_training`), *everything*; *an afternoon* leaves this notebook out.
 #
-# Several workers train one network. In each epoch, each sample should be read by exactly one of them (a few may be left
-# out). A program that gets this wrong shows no error: its loss falls, but its training does not get any faster. You
-# learn to divide the samples among the workers, and to *count* them to see whether the division is right. Then you
-# repair a colleague's script. You hand in task **S1**.
-
-# %%
-from labs import data, presets  # first: it silences TensorFlow's start-up messages
-from labs.checks import answered, check, outcome, predict
-from labs.show import plots, tables
-from lessons import sharding
-from lessons.horovod_sharding import experiments, pictures
-
-import numpy as np
-import tensorflow as tf
-
-tf.get_logger().setLevel("ERROR")
-tf.autograph.set_verbosity(0)  # no page of warnings where a lambda cannot be compiled; Python runs it then
-
-# %% [markdown]
+# In each epoch, exactly one worker should read each sample (a few may be left out). A program that gets this wrong shows
+# no error: its loss falls, but its training gets no faster. You divide the samples among the workers, *count* what each
+# of them reads, and repair a colleague's script. You hand in task **S1**.
+#
 # ## 1 to 100
 #
-# The samples are numbered from 1 to 100. With two workers, worker 0 takes 1, 3, 5 and so on, and worker 1 takes 2, 4, 6
-# and so on. These are their **shares**, which TensorFlow calls **shards**. With three workers, each takes every third
-# number. How many numbers does each of the three get? Give a list.
+# The samples are numbered from 1 to 100. With two workers, worker 0 takes 1, 3, 5, ... and worker 1 takes 2, 4, 6, ...
+# These are their **shares**, which TensorFlow calls **shards**. With three workers, each takes every third number. How
+# many numbers does each of the three get? Give a list.
 
 # %% labs={"id": "sharding.1"}
+from labs.checks import answered, check, outcome, predict
+
 ### BEGIN SOLUTION
 sizes_of_3 = [34, 33, 33]
 ### END SOLUTION
@@ -47,7 +34,13 @@ check("sharding.1", sizes_of_3)
 # %% [markdown]
 # A `tf.data.Dataset` has a method for this: `.shard(num_shards, index)` keeps the elements at positions `index`,
 # `index + num_shards`, and so on. Write a function that returns the share of one **rank** out of `size` workers. (The
-# rank is a worker's number, counted from 0; the worker itself is often called a rank, too.)
+# rank is a worker's number, counted from 0. The worker itself is also called a rank.)
+
+# %%
+import tensorflow as tf
+
+tf.get_logger().setLevel("ERROR")
+tf.autograph.set_verbosity(0)  # no page of warnings where a lambda cannot be compiled; Python runs it then
 
 
 # %% labs={"id": "sharding.2"}
@@ -61,6 +54,8 @@ def shard_of(numbers, rank, size):
 check("sharding.2", shard_of)
 
 # %%
+from lessons import sharding
+
 if answered("sharding.2"):
     for rank in range(3):
         share = list(shard_of(tf.data.Dataset.range(1, 101), rank, 3).as_numpy_iterator())
@@ -69,23 +64,25 @@ if answered("sharding.2"):
 # %% [markdown]
 # ## Which order of operations?
 #
-# Real data are often sorted. An image folder, for example, lists all images of class 0 first, then all those of class
-# 1, and so on. Here are 480 digits, sorted in this way:
+# Real data are often sorted: an image folder lists all images of class 0, then all those of class 1, and so on. Here
+# are 480 digits, sorted in this way, and three ways to divide them between two workers. The workers then cut their
+# shares into batches of 16:
 
 # %%
-dataset = data.load("digits", images=480)
-by_class = np.argsort(dataset.labels, kind="stable")
-source = data.Dataset("sorted digits", dataset.images[by_class], dataset.labels[by_class], dataset.classes)
-batch = 16
-print(source.labels[:3], "...", source.labels[-3:])
+import numpy as np
+
+from labs import data
+
+labels = np.sort(data.load("digits", images=480).labels)
+numbers = np.arange(480)
+shuffled = np.random.default_rng(seed=1).permutation(480)
+ways = {
+    "1: one half each": [numbers[:240], numbers[240:]],
+    "2: shard": [numbers[0::2], numbers[1::2]],
+    "3: shuffle with a common seed, then shard": [shuffled[0::2], shuffled[1::2]],
+}
 
 # %% [markdown]
-# Here are three ways to give two workers their batches of 16:
-#
-# 1. each worker takes one half of the samples, in order, then batches them
-# 2. `shard`, then batch
-# 3. shuffle everything with one common seed, then `shard`, then batch
-#
 # **Predict:** in which of these ways is every batch a random mix of the ten classes? Write the numbers of the ways,
 # for example `"12"`.
 
@@ -96,19 +93,23 @@ fair_orders = "3"
 predict("sharding.3", fair_orders)
 
 # %% [markdown]
-# In the picture, each column is a batch and each row is a class. The colour shows how many samples of that class the
-# batch contains (its scale is not linear).
+# Each column is a batch, and each row is a class. The colour shows how many samples of that class the batch contains.
 
 # %%
-ways = {"1": "block of each worker, batch", "2": "shard, batch", "3": "shuffle with one seed, shard, batch"}
-cases = {f"{way}: {order}": sharding.shares(len(source.labels), 2, order) for way, order in ways.items()}
-plots.show(pictures.balance(source.labels, cases, batch=batch))
-counted = {title[0]: sharding.class_counts(share, source.labels, batch, classes=10) for title, share in cases.items()}
-mixed = [way for way, counts in counted.items() if (counts > 0).sum(-1).mean() > 5]  # classes of a batch
+from labs.show import plots
+from lessons.horovod_sharding import pictures
+
+plots.show(pictures.balance(labels, ways, batch=16))
+mixed = []
+for way, (first, _) in ways.items():
+    classes = np.mean([len(set(labels[batch])) for batch in first.reshape(-1, 16)])
+    print(f"{way}: a batch of worker 0 has {classes:.1f} classes on average")
+    if classes > 5:
+        mixed.append(way[0])
 outcome("sharding.3", mixed, how="counted")
 
 # %% [markdown]
-# What is wrong with way 2: shard a sorted source, then batch?
+# What is wrong with way 2?
 #
 # - **a**: the workers see different classes
 # - **b**: some of the samples are read by both workers
@@ -124,8 +125,7 @@ check("sharding.4", wrong_with_2)
 # %% [markdown]
 # ## The seed trap
 #
-# Here is a common mistake: each worker shuffles with its own seed, then shards. Each worker is a separate process that
-# runs this code:
+# Here is a common mistake: each worker is a process of its own, and shuffles with its own seed before it shards.
 
 # %%
 n = 1000
@@ -137,8 +137,8 @@ def samples(worker, workers, seed):
 
 
 # %% [markdown]
-# Each worker happens to use a different seed. **Predict:** with 2 workers, what fraction of the 1000 samples goes
-# unread? Give a number from 0 to 1.
+# **Predict:** with 2 workers and two different seeds, what fraction of the 1000 samples goes unread? Give a number from
+# 0 to 1.
 
 # %% labs={"id": "sharding.5"}
 ### BEGIN SOLUTION
@@ -148,7 +148,7 @@ predict("sharding.5", unread_share)
 
 # %% [markdown]
 # Now count. `reads` contains a list of sample numbers for each worker. Write `never_read`: it returns how many of the
-# samples 0 to n-1 do not appear in any of these lists.
+# samples 0 to n-1 are in none of these lists.
 
 
 # %% labs={"id": "sharding.6"}
@@ -169,30 +169,28 @@ if answered("sharding.6"):
             outcome("sharding.5", never_read(taken, n) / n, how="counted")
 
 # %% [markdown]
-# This is no accident. Each of K workers keeps 1/K of *its own* random order, so it leaves out a given sample with
-# probability 1 - 1/K. All K leave it out with probability $(1 - 1/K)^K$: that is 1/4 for two workers, and it grows to
-# more than a third. Further epochs do not help: in each of them, some samples count twice and others not at all.
+# Each of K workers keeps 1/K of *its own* random order, so it leaves out a given sample with probability 1 - 1/K. In
+# each epoch, all K leave it out with probability $(1 - 1/K)^K$: this is 1/4 for two workers, and grows to more than a
+# third.
 #
 # ## Fair in every epoch
 #
 # There are two remedies. Either all workers `shard` one common order, or they `shard` first and then shuffle their own
-# shares. Implement one of them in the function `fair`. Each epoch must have a new order, no sample may be in two
-# shares, and no sample may be left out. Every rank calls your function with its own rank number. Before that, it has
-# called `keras.utils.set_random_seed(rank)`: as in this course's scripts, each rank has a *global* seed of its own.
+# shares. Write one of them as `fair`. Each epoch must have a new order, and each sample must be in exactly one share.
 #
-# The order that `shuffle(n, seed=7)` draws depends on both seeds, on 7 and on the global one. It is a new order each
-# time you iterate over the data set.
+# As in this course's scripts, each rank has a *global* seed of its own, from `keras.utils.set_random_seed(rank)`. The
+# order that `shuffle(n, seed=7)` draws depends on both seeds, and it is a new one each time you iterate over the data
+# set.
 #
-# `shuffle(buffer)` fills a **buffer** with the first `buffer` elements. It draws one of them at random and puts the next
-# element in its place. So an element can come out at most `buffer - 1` places earlier than it went in, but it may come
-# out much later. Here is the effect on twenty sorted numbers:
+# `shuffle(buffer)` fills a **buffer** with the first `buffer` elements, draws one of them at random, and puts the next
+# element in its place. Here are twenty sorted numbers:
 
 # %%
 for buffer in (1, 4, 20):
     print(f"shuffle({buffer}):", *tf.data.Dataset.range(20).shuffle(buffer, seed=0).as_numpy_iterator())
 
 # %% [markdown]
-# A small buffer leaves a sorted source nearly sorted. To mix all the samples, the buffer must hold all of them.
+# To mix all the samples, the buffer must hold all of them.
 
 
 # %% labs={"id": "sharding.7"}
@@ -213,13 +211,9 @@ if answered("sharding.7"):
         print(f"epoch {epoch}: {sharding.sentence(found, n)}")
 
 # %% [markdown]
-# The two remedies differ a little. With a common order, a sample may go to a different worker in each epoch. With
-# `shard` first, each worker keeps the same share for the whole training run. It needs to store only this share, and its
-# seeds may be its own.
-#
-# The kit's `data.order(dataset, global_batch, seed=...)` implements the first remedy: it returns a `tf.data.Dataset` of
-# the sample numbers, reshuffled in each epoch and cut to whole global batches. The order depends only on this seed and
-# on the number of the epoch, so it is the same on every rank, whatever the global seeds are. You shard it yourself.
+# With `shard` first, each worker keeps its share for the whole run, and needs to store only this. The kit's
+# `data.order(dataset, global_batch, seed=...)` is a common order: a `tf.data.Dataset` of the sample numbers, cut to whole
+# global batches. It depends only on this seed and on the epoch, so it is the same on every rank. You shard it yourself.
 #
 # ## One extra step
 #
@@ -234,12 +228,13 @@ check("sharding.8", batches_of_50, last_batch)
 
 # %% [markdown]
 # With shares of 34, 33 and 33 samples, in batches of 3, three workers would take 12, 11 and 11 steps. What does Horovod
-# do in step 12? Try it: `scripts/unequal.py` trains on 2 ranks with Horovod, without the kit's checks. There are two
-# epochs: rank 0 takes 3 steps in the first one and 2 in the second; rank 1 takes 2 and then 3. In each step, the ranks
-# also tell each other their epoch and step, so the log shows *which* steps were averaged with each other. The run takes
-# about 20 s.
+# do in step 12? Try it with `scripts/unequal.py`, on 2 ranks and without the kit's checks (about 20 s). Rank 0 takes 3
+# steps in the first epoch and 2 in the second; rank 1 takes 2 and then 3. The log shows *which* steps were averaged
+# with each other.
 
 # %%
+from lessons.horovod_sharding import experiments
+
 experiments.unequal([3, 2], [2, 3])
 
 # %% [markdown]
@@ -258,7 +253,7 @@ check("sharding.9", extra_step)
 
 # %% [markdown]
 # Horovod matches the calls of the ranks by name, and each step uses the same names. So everything depends on what the
-# other rank calls next. Three runs of this script, on 2 cores with Horovod 0.28.1, ended in three ways:
+# other rank calls next. Three runs with Horovod 0.28.1 ended like this:
 #
 # | rank 1 next | how it ends |
 # |---|---|
@@ -266,9 +261,8 @@ check("sharding.9", extra_step)
 # | has finished | an error on rank 0: `Horovod has been shut down` |
 # | averages something else, such as the loss | both ranks wait until somebody stops the job |
 #
-# The remedy is to take **equal steps**. This course shortens the shuffled list of samples to a whole number of *global*
-# batches before it shards the list. Write `steps_of`: it returns the number of steps that each worker then takes in an
-# epoch, and the number of samples that the cut leaves out.
+# The remedy is to take **equal steps**: cut the shuffled samples to a whole number of *global* batches, then shard them.
+# Write `steps_of`: it returns the steps that each worker then takes in an epoch, and the number of samples left out.
 
 
 # %% labs={"id": "sharding.10"}
@@ -282,6 +276,8 @@ def steps_of(n, workers, local_batch):
 check("sharding.10", steps_of)
 
 # %%
+from labs.show import tables
+
 if answered("sharding.10"):
     rows = []
     for workers, local in ((1, 64), (2, 64), (4, 64), (8, 64), (8, 256)):
@@ -291,17 +287,15 @@ if answered("sharding.10"):
     tables.show(rows)
 
 # %% [markdown]
-# Which samples are left out? The last ones in this epoch's order. With a new order in each epoch, different samples are
-# left out each time. Without shuffling, they would always be the same ones, and the network would never learn from
-# them. In the last row, the global batch is larger than the data set.
+# The cut leaves out the last samples of the order: different ones in each epoch, as long as you shuffle.
 #
 # With image files, shard the *list of files*: each rank then reads only its own (notebook 24).
 #
 # ## A colleague's script
 #
-# A colleague has written a Horovod script, `scripts/colleague.py`, and says: "It runs with any number of processes,
-# without any errors, and the loss falls. But two processes are no faster than one. Is Horovod really that slow?" The
-# local batch is the same on 1 and 2 ranks.
+# A colleague has written a Horovod script, `scripts/colleague.py`, and says: "It runs without any errors, and the loss
+# falls. But two processes are no faster than one. Is Horovod really that slow?" The local batch is the same on 1 and 2
+# ranks.
 #
 # **Predict:** if the script were correct, what would be the ratio of the epoch time on 2 ranks to that on 1 rank?
 
@@ -312,26 +306,22 @@ epoch_on_2_ranks = 0.5
 predict("sharding.11", epoch_on_2_ranks)
 
 # %% [markdown]
-# Run the script on 1 and on 2 ranks. A rank is one process, with its own core. The two runs take turns, as in notebook
-# 05, so each round gives its own ratio.
+# Run the script on 1 and on 2 ranks. Each rank is a process with its own core, and the two runs take turns, as in
+# notebook 05.
 
 # %%
-images, side, epochs = (256, 32, 2) if presets.choose().name == "test" else (1792, 64, 6)
-options = ["--images", images, "--image_size", side, "--epochs", epochs]
 local_batch = 64
-runs = experiments.on_1_and_2_ranks("scripts/colleague.py", "colleague", local_batch, *options)
-measured = bool(runs)
+runs = experiments.on_1_and_2_ranks("scripts/colleague.py", "colleague", local_batch)
 
 # %%
-if measured:
+if runs:
     plots.show(pictures.epoch_times({"colleague.py": list(runs.values())}))
 
 # %% [markdown]
-# Your colleague is right: two ranks are no faster than one. Now look at the evidence. The run record of each job shows
-# what its ranks did.
+# Two ranks are indeed no faster than one. The run records show what they did:
 
 # %%
-if measured:
+if runs:
     tables.show(
         [
             {
@@ -344,24 +334,21 @@ if measured:
             for record in runs.values()
         ]
     )
-    for record in runs.values():
-        print(f"loss on {record.workers}:", *(f"{epoch.metrics['loss']:.3f}" for epoch in record.epochs))
 
 # %% [markdown]
 # How many images did all ranks together process in one epoch, in the run on 1 rank and in the run on 2? Compute both
-# numbers from the two records. The columns of the table are `record_1.workers`, `record_1.configuration.local_batch`,
-# `record_1.global_batch`, `record_1.steps` and `record_1.dataset_images`.
+# numbers from `record_1` and `record_2`. The table's columns are fields of these, such as `record_1.steps`.
 
 # %% labs={"id": "sharding.12"}
 record_1, record_2 = runs.get(("colleague", 1)), runs.get(("colleague", 2))
 ### BEGIN SOLUTION
-processed_1 = record_1.steps * record_1.global_batch if measured else ...
-processed_2 = record_2.steps * record_2.global_batch if measured else ...
+processed_1 = record_1.steps * record_1.global_batch if runs else ...
+processed_2 = record_2.steps * record_2.global_batch if runs else ...
 ### END SOLUTION
 check("sharding.12", processed_1, processed_2, record_1, record_2, without="horovod")
 
 # %% [markdown]
-# Compare these numbers with the number of images in the data set. Why is the epoch not shorter on 2 ranks?
+# Compare these numbers with the size of the data set. Why is the epoch not shorter on 2 ranks?
 #
 # - **a**: the all-reduce over 2 ranks takes as long as the computation
 # - **b**: the global batch is twice as large, so each rank's step takes twice as long
@@ -375,29 +362,24 @@ why_not_shorter = "d"
 check("sharding.13", why_not_shorter)
 
 # %% [markdown]
-# Open `scripts/colleague.py`. You need only the three lines from `dataset = ...`: every rank runs them alike. So both
-# ranks even take the same batch at the same time, and each gradient is averaged with a copy of itself. That also
-# explains why nobody noticed: the loss falls, and all ranks agree.
-#
-# Still, the losses above differ. The script multiplies the *rate* by the number of ranks, as if each step used 128
-# different images, but it uses only 64, each of them twice. A single rank with twice the rate would do the same, so the
-# second rank has contributed nothing. Leave the rate as it is: it fits the repaired script.
+# Open `scripts/colleague.py`, and look at the three lines from `dataset = ...`: every rank runs them alike. Both ranks
+# take the same batch at the same time, and each gradient is averaged with a copy of itself. (The rate grows with the
+# number of ranks. Leave it so: this fits the repaired script.)
 #
 # **Repair it.** `scripts/repaired.py` is a copy of the script. `hvd.rank()` is the rank, `hvd.size()` the number of
-# ranks. Fix what is wrong, save the file, and run the check. (Each rank may keep its own global seed: `data.order` does
-# not depend on it.) The check plays each rank of jobs with 1, 2 and 3 ranks. It stops at `fit` and examines the *sample
-# numbers* that each rank would read. In the job with 2 ranks, each rank is on a node (machine) of its own.
+# ranks. Fix what is wrong, save the file, and run the check. It plays each rank of jobs with 1, 2 and 3 ranks up to
+# `fit`, and examines the *sample numbers* that each would read. In the job with 2 ranks, each is on a node of its own.
 
 # %% labs={"id": "sharding.14"}
 script = "scripts/repaired.py"
 check("sharding.14", script)
 
 # %% [markdown]
-# The repaired script now runs with the same options as your colleague's, and so with the same global batch and rate.
+# The repaired script now runs with the same options, and so with the same global batch and rate.
 
 # %%
-if answered("sharding.14") and measured:
-    runs |= experiments.on_1_and_2_ranks(script, "repaired", local_batch, *options)
+if answered("sharding.14") and runs:
+    runs |= experiments.on_1_and_2_ranks(script, "repaired", local_batch)
 repaired = runs.get(("repaired", 2))
 
 # %%
@@ -408,7 +390,7 @@ if repaired:
     outcome("sharding.11", experiments.epoch_seconds(repaired) / experiments.epoch_seconds(runs["repaired", 1]))
 
 # %% [markdown]
-# (On 1 rank, both scripts do the same thing.) Here are the numbers for 2 ranks:
+# On 1 rank, both scripts do the same. On 2 ranks:
 
 # %%
 if repaired:
@@ -429,22 +411,19 @@ if repaired:
     )
 
 # %% [markdown]
-# There are half as many steps, and every image is read once. A step takes as long as before, since each rank still
-# processes one local batch per step. (If the two step times differ a lot, another program was running on this machine.)
+# There are half as many steps, and every image is read once. In a step, each rank still processes one local batch. (If
+# the two step times differ a lot, another program was running on this machine.)
 #
-# The loss is higher, but nothing has got worse: in the same number of epochs, the weights were updated half as often.
-# Each update is now better: its gradient comes from 128 different images instead of the same 64 on both ranks, and the
-# doubled rate now fits the doubled batch. So more workers make an epoch shorter. Whether they make the whole *training
-# run* shorter is the question of notebook 04.
+# The loss is higher because the weights were updated half as often. But each update is better: its gradient comes from
+# 128 different images instead of the same 64 on both ranks.
 #
-# Inside a running job, `labs.ranks.check_shards(mine, n)` compares the sample numbers of all ranks. If a sample would
-# be read twice or not at all, it names the first five of these samples, says how many more there are, and stops the
-# job. The script in notebook 08 calls it before training.
+# In a running job, `labs.ranks.check_shards(mine, n)` compares the sample numbers of all ranks, and stops the job if a
+# sample would be read twice or not at all.
 #
 # ## S1
 #
-# How do you shard a data set for K workers, and how do you know that the shards are right? Write four sentences or a
-# few more, precise enough for a colleague to write the program:
+# How do you shard a data set for K workers, and how do you know that the shards are right? Write four sentences or
+# more, precise enough for a colleague to write the program:
 #
 # - In which order do you shuffle, shard and batch, and with which seeds? Why is each sample that remains in exactly one
 #   share?
@@ -468,12 +447,4 @@ if repaired:
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Summary
-#
-# - Shuffle into an order that all ranks share, cut, shard and batch; or shard first, then shuffle.
-# - Count the sample numbers that are read, not read, or read twice. A falling loss proves nothing.
-# - All ranks must take the same number of steps. An extra step ends in an error, in a wrong average that nobody
-#   notices, or in waiting.
-# - Check in every record that steps x global batch does not exceed the number of images.
-#
 # Next: `08_horovod_training`.

@@ -13,34 +13,25 @@
 #
 # **Paths:** *the practical* (next: `10_two_networks`), *everything*; *an afternoon* leaves this notebook out.
 #
-# ResNet152V2 has about three times as many layers as ResNet50V2. "It is bigger, so it scales worse" is easily said,
-# but it is a guess. In this notebook and the next one, `10_two_networks`, you test it. First you count what
-# grows with the network. Then you write the training script (**T7**), find the largest batch size (**T8**), and train
-# on one or more workers (**T9**). The training runs continue in the background while you work. Notebook 10 then
-# compares the two networks.
+# ResNet152V2 has about three times as many layers as ResNet50V2. "It is bigger, so it scales worse" is a guess; in this
+# notebook and the next one, you test it. Here you count what grows with the network, write the training script (**T7**),
+# find the largest batch size (**T8**), and train on one or more workers (**T9**). Notebook 10 then compares the two
+# networks.
 
 # %%
-from labs import devices, jobs, presets, recorded, results
-from labs.checks import answered, check, outcome, predict
-from labs.measure import maxbatch
-from labs.models import counts as facts
-from labs.show import plots, tables
-from labs.slurm import sites
-from lessons import compare
-from lessons.resnet152_scaling import experiments
+from labs import devices, presets
+from labs.checks import check, outcome, predict
 
 plan = presets.choose()
-quick = plan.name == "test"
-unit = "GPU" if devices.gpus() else "CPU core"
 small, large = "ResNet50V2", "ResNet152V2"
 print(f"preset {plan.name}: {plan.images or 'all'} images of {plan.dataset}, {plan.local_batch} per worker and step")
-print(f"A worker is one {unit}; this machine has {devices.cores()} cores.")
+print(f"A worker is one {'GPU' if devices.gpus() else 'CPU core'}; this machine has {devices.cores()} cores.")
 
 # %% [markdown]
 # ## Predict first
 #
-# Suppose both networks train on the same images, with the same batch size, on **one** worker. What is the epoch time
-# of ResNet152V2, divided by that of ResNet50V2? Enter a number.
+# Both networks train on the same images, with the same batch size, on **one** worker. What is the epoch time of
+# ResNet152V2, divided by that of ResNet50V2? Enter a number.
 
 # %% labs={"id": "resnet152.1"}
 ### BEGIN SOLUTION
@@ -49,8 +40,8 @@ epoch_ratio_expected = 3.1
 predict("resnet152.1", epoch_ratio_expected)
 
 # %% [markdown]
-# Now suppose both networks train on 2 workers, with the same batch size per worker. Which network has the larger
-# speedup? Enter `"ResNet50V2"`, `"ResNet152V2"` or `"equal"` (if you expect your runs to show no difference).
+# Now both train on 2 workers, with the same batch size per worker. Which network has the larger speedup? Enter
+# `"ResNet50V2"`, `"ResNet152V2"` or `"equal"` (if you expect your runs to show no difference).
 
 # %% labs={"id": "resnet152.2"}
 ### BEGIN SOLUTION
@@ -61,13 +52,15 @@ predict("resnet152.2", larger_speedup_expected)
 # %% [markdown]
 # ## What grows, and by how much?
 #
-# The numbers below are counted layer by layer in the Keras models, for the image size of this notebook. No training
-# is needed. A **multiply-add** is one multiplication and the addition that follows it; the table counts those of one
-# forward pass for one image. **Activations** are the outputs of the layers, which stay in memory until the backward
-# pass. The gradient consists of **tensors**, one for each array of weights.
+# These numbers are counted layer by layer, for the image size of this notebook. A **multiply-add** is one
+# multiplication and the addition that follows it; the table counts those of one forward pass for one image. The
+# gradient consists of **tensors**, one for each array of weights.
 
 # %%
-size = {name: facts.of(name, image_size=plan.image_size, classes=10) for name in (small, large)}
+from lessons import counts
+from labs.show import tables
+
+size = {name: counts.of(name, image_size=plan.image_size, classes=10) for name in (small, large)}
 columns = {
     "model": "network",
     "multiply_adds": "multiply-adds per image",
@@ -78,9 +71,9 @@ columns = {
 tables.show([vars(found) for found in size.values()], tuple(columns), columns)
 
 # %% [markdown]
-# What is ResNet152V2's number of multiply-adds, divided by ResNet50V2's? And what is this ratio for the bytes of the
-# gradient? `size[small]` and `size[large]` hold the numbers from the table under the names `multiply_adds`,
-# `gradient_bytes`, `tensors` and `activation_bytes`: for example, `size[large].multiply_adds`.
+# Divide ResNet152V2's number of multiply-adds by ResNet50V2's, and do the same with the bytes of the gradient.
+# `size[small]` and `size[large]` hold the table's numbers as `multiply_adds`, `gradient_bytes`, `tensors` and
+# `activation_bytes`.
 
 # %% labs={"id": "resnet152.3"}
 ### BEGIN SOLUTION
@@ -90,10 +83,9 @@ gradient_ratio = size[large].gradient_bytes / size[small].gradient_bytes
 check("resnet152.3", operations_ratio, gradient_ratio, size[small], size[large])
 
 # %% [markdown]
-# Several workers share the computation, but in return they must exchange gradients. So compare the two costs: for
-# each multiply-add that a worker computes in a step, how many bytes of gradient are exchanged? In each step, a worker
-# runs the forward pass for all the images in its batch. Leave out the backward pass: it takes about twice as much
-# work as the forward pass, for both networks.
+# Workers share the computation, but must exchange gradients. Compare the two costs: for each multiply-add that a worker
+# computes in a step, how many bytes of gradient are exchanged? In a step, a worker runs the forward pass for all the
+# images in its batch. Leave out the backward pass, which takes about twice as much work, for both networks.
 
 
 # %% labs={"id": "resnet152.4"}
@@ -104,10 +96,7 @@ def bytes_per_operation(facts, batch):
     ### END SOLUTION
 
 
-check("resnet152.4", bytes_per_operation)
-
-# %%
-if answered("resnet152.4"):
+if check("resnet152.4", bytes_per_operation):
     shown = [
         {"batch": batch} | {name: 1000 * bytes_per_operation(size[name], batch) for name in size}
         for batch in (8, 16, 32, 64, 128, 256)
@@ -132,37 +121,27 @@ other_way = "c"
 check("resnet152.5", other_way)
 
 # %% [markdown]
-# Which effect is stronger depends on the batch size, the links between the workers and the software. Arguments cannot
-# settle this; a measurement may.
+# Which effect is stronger depends on the batch size, the links and the software. Only a measurement can tell.
 #
 # ## T7: the script
 #
-# Open `scripts/ResNet152V2.py` next to your `scripts/ResNet50.py`. It already contains everything that is the same in
-# every training script. **Fill in the six blanks**: the strategy, the learning rate, the first line of the log, the
-# network, the recorder and the training. Follow your own script: only a few lines differ. The check below accepts your
-# script if
-#
-# - it trains ResNet152V2 from random weights, with one output for each class, and one replica on each of the `workers`;
-# - the learning rate follows the linear rule;
-# - both the log and the record give the name `ResNet152V2` and the number of workers;
-# - the recorder records every epoch, and the log has one line for each epoch.
-
-# %%
-script = "scripts/ResNet152V2.py"
-compare.scripts("scripts/ResNet50.py", script)
-
-# %% [markdown]
-# The cell above shows the lines that occur in only one of the two scripts. Lines that print or record are left out.
-# The check tries out your script, as in notebook 05.
+# Open `scripts/ResNet152V2.py` next to your `scripts/ResNet50.py`, and **fill in its blanks**: the strategy, the
+# learning rate, the first line of the log, the network and the training. As in notebook 05, the check tries out your
+# script. Once it is right, you see the lines that occur in only one of the two scripts, except those that print or
+# record.
 
 # %% labs={"id": "T7"}
-check("T7", script)
+from lessons import compare
+
+script = "scripts/ResNet152V2.py"
+ready = check("T7", script)
+if ready:
+    compare.scripts("scripts/ResNet50.py", script)
 
 # %% [markdown]
 # ## T8: the largest batch
 #
-# As in notebook 04, a separate process trains with batches of 1, 2, 4, ... images until memory runs out. Both networks
-# get the same amount of memory for a step.
+# As in notebook 04, the search takes real training steps. Both networks get the same amount of memory for a step.
 #
 # **Predict:** what is ResNet50V2's largest batch, divided by ResNet152V2's? Enter a number. (Which column of the first
 # table grows with the batch size?)
@@ -174,25 +153,27 @@ batch_ratio_expected = size[large].activation_bytes / size[small].activation_byt
 predict("resnet152.6", batch_ratio_expected)
 
 # %%
-pair = ("SmallCNN", small) if quick else (small, large)  # the preset test is for tests: it takes smaller networks here
-memory = 2**27 if quick else plan.memory
-search = {name: maxbatch.search(name, image_size=plan.image_size, memory=memory) for name in pair}
+from labs.measure import maxbatch
+
+pair = ("SmallCNN", small) if plan.name == "test" else (small, large)  # the preset test takes smaller networks here
+search = {name: maxbatch.search(name, image_size=plan.image_size, memory=plan.memory) for name in pair}
 for result in search.values():
     print(maxbatch.table(result), "\n")
 
 # %% [markdown]
 # ## T9: start the runs
 #
-# There is one job for each number of workers, and the jobs **take turns**, as in notebook 05: in each round, every job
-# trains for one epoch. The first round is a warm-up. The runs take several minutes. They start only now, after the
-# search, because two measurements must not run at the same time. `begin()` starts the jobs **in the background** and
-# returns at once. You can go on reading and writing, but do not start anything that computes: a round waits while other
-# programs use the cores, but it does not wait for ever.
+# The search is over, so the machine is free for the training runs. There is one job for each number of workers, and the
+# jobs **take turns**, as in notebook 05. `begin()` starts them **in the background**, where they train for several
+# minutes. Go on reading and writing, but start nothing that computes: a round waits until the cores are free, but not
+# for ever.
 
 # %%
-sizes = [*plan.arguments(), "--images", 64] if quick else plan.arguments()
+from labs import jobs
+
+sizes = [*plan.arguments(), *(["--images", 64] if plan.name == "test" else [])]
 turns = jobs.Turns()
-if answered("T7"):
+if ready:
     for workers in plan.workers:
         asked = ["--n_gpus", workers, "--batch_size", workers * plan.local_batch, *sizes]
         turns.start(script, *asked, name=f"ResNet152V2_w{workers}")
@@ -203,15 +184,44 @@ if answered("T7"):
 # 2 cores.
 #
 # ## While they run: what the search found
+#
+# This is the loop of notebook 04:
+
 
 # %%
-plots.show(plots.search(search[pair[1]]))
+def double(step):
+    """(Largest batch that fits, smallest that does not.)"""
+    batch = 1
+    while True:
+        try:
+            step(batch)
+        except MemoryError:
+            return batch // 2, batch
+        batch *= 2
+
 
 # %% [markdown]
+# Give it a step that only counts: it needs the activations of its images, and nothing else.
+
+
+# %%
+def count(batch):
+    if batch * activations > memory:
+        raise MemoryError
+
+
+for name, result in search.items():
+    memory, activations = result["memory"], counts.of(name, image_size=plan.image_size, classes=10).activation_bytes
+    if memory:  # a search without a limit may use the whole GPU
+        print(f"{name}: counted {double(count)}, found by labs with real steps {(result['largest'], result['fails'])}")
+
+# %% [markdown]
+# Where the two agree, the activations alone explain the limit: everything else takes up the same memory at every batch
+# size.
+#
 # Doubling finds a limit only to within a factor of 2: the limit lies between `result["largest"]`, which fits, and
-# `result["fails"]`, which does not. So you cannot know the *ratio* of the two limits (first network / second network)
-# exactly, but you can give a lower and an upper bound for it. Compute the bounds. In the next cell, `first` and
-# `second` are the results of the two searches.
+# `result["fails"]`, which does not. So for the *ratio* of two limits (first network / second network), you can only give
+# a lower and an upper bound. Compute them; `first` and `second` are the results of the two searches.
 
 # %% labs={"id": "resnet152.7"}
 first, second = (search[name] for name in pair)
@@ -219,20 +229,18 @@ first, second = (search[name] for name in pair)
 ratio_low = first["largest"] / second["fails"]
 ratio_high = first["fails"] / second["largest"]
 ### END SOLUTION
-check("resnet152.7", ratio_low, ratio_high, first, second)
+if check("resnet152.7", ratio_low, ratio_high, first, second) and pair == (small, large):
+    outcome("resnet152.6", first["largest"] / second["largest"], (float(ratio_low), float(ratio_high)))
 
 # %%
-kept = [facts.of(name, image_size=plan.image_size, classes=10).activation_bytes for name in pair]
-print(f"activations per image of {pair[1]}: {kept[1] / kept[0]:.2f} times those of {pair[0]}")
-borders = [first["largest"], second["fails"], first["fails"], second["largest"]]
-low, high = (borders[0] / borders[1], borders[2] / borders[3]) if all(borders) else (None, None)
-outcome("resnet152.6", borders[0] / borders[3] if low and not quick else None, (low, high) if low else None)
+from labs.show import plots
+from lessons.batch_and_rate import pictures
+
+plots.show(pictures.search(search[pair[1]]))
 
 # %% [markdown]
-# Weights, gradients and optimizer state take up the same amount of memory at every batch size. The images share what
-# is left, and each image needs memory for its activations. Whether the largest batch is also the fastest is a
-# separate question: once the number of images per second has stopped rising, a larger batch gains nothing on *one*
-# worker. On many workers it still helps, because there are fewer exchanges per image.
+# The largest batch need not be the fastest. Once the number of images per second has stopped rising, a larger batch
+# gains nothing on *one* worker. On many workers it still helps, because there are fewer exchanges per image.
 #
 # **Write for T8**, in about four sentences:
 #
@@ -249,117 +257,88 @@ outcome("resnet152.6", borders[0] / borders[3] if low and not quick else None, (
 # preset allows (the table shows each trial). The largest batch that fits is the last one marked "fits". The next one
 # fails with the line `OOM when allocating tensor with shape[...]` in the search's .err file; the first number in this
 # shape is the batch size that failed. ResNet50V2 fits more images into the same memory. Doubling gives the ratio of the
-# two limits only as an interval; the ratio of the activations per image, computed from the layers, can be compared with
-# it. Activations set the limit, since they alone grow with the batch size. The weights and gradients of ResNet152V2
-# take up 2.5 times as much memory as those of ResNet50V2, but this amount is the same at every batch size.
+# two limits only as an interval (resnet152.7). Activations set the limit, since they alone grow with the batch size; the
+# loop that counts nothing else can be compared with the search. The weights and gradients of ResNet152V2 take up 2.5
+# times as much memory as those of ResNet50V2, but this amount is the same at every batch size.
 # ### END SOLUTION
-
-# %% [markdown]
-# How far have the runs got? `print(turns)` tells you at any time.
-
-# %%
-print(turns)
 
 # %% [markdown]
 # ## T9: what the runs say
 #
-# Collect the runs: `wait()` returns when all of them have finished. For now, look only at the run on **one worker**,
-# since you will predict the others.
+# `print(turns)` tells you at any time how far the runs have got, and `wait()` returns when all of them have finished.
+# They are compared with your runs of ResNet50V2 from notebook 05. If your runs of either network are missing, recorded
+# runs are used for *both*: mixing them with yours would mean comparing machines as well as networks.
 
 # %%
-if turns.jobs:
-    turns.wait()
-own_small = experiments.earlier(plan, "ResNet50", "mirrored")
-lacks = experiments.lacks(own_small, turns)
-own = not lacks
-if quick and not own_small:  # the preset test is for tests: it looks at the new runs without those of notebook 05
-    own = bool(turns.jobs) and turns.state == "finished"
+from labs import recorded, results
+from lessons.resnet152_scaling import experiments
 
-# %% [markdown]
-# Your runs of ResNet152V2 are compared with your runs of ResNet50V2 from notebook 05. If your runs of either network
-# are missing, recorded runs are used for *both*. Recorded runs come from another machine, so mixing them with yours
-# would mean comparing machines as well as networks.
-
-
-# %%
-def of(name, files):
-    return [file for file in files if file.name.startswith(name)]
-
-
-small_files, large_files = (of(name, recorded.laptop_two_networks()) for name in (small, large))
-if own:
-    small_files, large_files = own_small or small_files, [job.record for job in turns.jobs]
-if lacks:
-    print("Recorded runs are used for", f"{small}." if own else "both networks.", lacks)
-else:
-    print("These are your own runs of both networks.")
+print(turns)
+turns.wait()
+files = {small: experiments.earlier(plan, "ResNet50", "mirrored"), large: [job.record for job in turns.jobs]}
+lacks = experiments.lacks(files[small], turns)
+if plan.name == "test" and turns.jobs:  # the preset test measures nothing, so it may mix them
+    lacks = ""
+for name, own in files.items():
+    if lacks or not own:
+        files[name] = [file for file in recorded.laptop_two_networks() if file.name.startswith(name)]
+print(f"Recorded runs are used for both networks. {lacks}" if lacks else "These are your own runs of both networks.")
 
 # %% [markdown]
 # **Predict the step time on 2 workers by hand before you look at it.** A step of ResNet50V2 takes longer on 2 workers
 # than on 1, because the workers exchange gradients and wait for each other. Assume that this extra time is
 # proportional to the bytes of the gradient. How long is it, then, for ResNet152V2? Add it to the step time of
-# ResNet152V2 on one worker.
-#
-# `small_step` and `large_step` hold the seconds per step for each number of workers: `small_step[2]` is ResNet50V2's
-# step time on 2 workers.
+# ResNet152V2 on one worker. (`small_step[2]` is ResNet50V2's seconds per step on 2 workers.)
 
 
 # %% labs={"id": "resnet152.8"}
-def step(run):
+def step_seconds(run):
     return run.epoch_seconds.value / run.steps
 
 
-small_step = {run.workers: step(run) for run in results.load(small_files)}
-large_step = {1: step(results.load(large_files[0])[0])}
+small_step = {run.workers: step_seconds(run) for run in results.load(files[small])}
+large_step = {1: step_seconds(results.load(files[large][0])[0])}
 print(f"{small}: {small_step[1]:.3f} s on 1 worker, {small_step[2]:.3f} s on 2; {large}: {large_step[1]:.3f} s on 1")
 ### BEGIN SOLUTION
 step_expected = (
     large_step[1] + (small_step[2] - small_step[1]) * size[large].gradient_bytes / size[small].gradient_bytes
 )
 ### END SOLUTION
-check("resnet152.8", step_expected, small_step, large_step[1], size[small], size[large])
+predicted = check("resnet152.8", step_expected, small_step, large_step[1], size[small], size[large])
 
 # %% [markdown]
 # Now look. Each worker processes the same number of images in a step, so 2 workers together process twice as many.
 
 # %%
-runs = results.load([*small_files, *large_files])
+runs = results.load([*files[small], *files[large]])
 tables.scaling(runs)
 
 # %%
-if answered("resnet152.8"):
-    measured_step = next(step(run) for run in runs if (run.model, run.workers) == (large, 2))
+if predicted:
+    found = next(step_seconds(run) for run in runs if (run.model, run.workers) == (large, 2))
     how = "recorded" if lacks else "measured"
-    print(f"step of {large} on 2 workers: predicted {step_expected:.3f} s, {how} {measured_step:.3f} s")
-    print(f"residual: {measured_step / step_expected - 1:+.1%} of the prediction")
+    print(f"step of {large} on 2 workers: predicted {float(step_expected):.3f} s, {how} {found:.3f} s")
+    print(f"residual: {found / float(step_expected) - 1:+.1%} of the prediction")
 
 # %% [markdown]
-# The **residual** is the part of the measured time that the prediction does not account for. Note it down: you need
-# it for T9. It need not be zero. The extra time may not be proportional to the bytes, and other things in a step may
-# take time, too.
-#
-# The number of images per second counts only the images that were actually processed: 512 images are 8 steps of 64
-# images, or 4 steps of 128. If the batch size does not divide the number of images evenly, the kit's pipeline leaves
-# out the last, incomplete batch.
+# The **residual** is the part of the measured time that the prediction does not account for. Note it down for T9. It
+# need not be zero: the extra time may not be proportional to the bytes, and other things in a step take time, too.
 #
 # The next check has no blank. It tests whether your study is complete: both networks need a run on 1 worker and at
 # least one run on more workers.
 
 # %% labs={"id": "resnet152.9"}
-check("resnet152.9", runs, "" if own else lacks)
+check("resnet152.9", runs, lacks)
 
 # %% [markdown]
-# On 2 cores, a run with 4 workers would be marked **oversubscribed**, and its times would say nothing about speed. If
-# you have GPUs, the preset trains on 1, 2 and 4 workers.
+# ## The batch script
 #
-# ## On the cluster
-#
-# `slurm/local/ResNet152V2.sh` is the batch script for your new training script. If you work on another cluster, use the
-# one in your site's folder. Fill in its blanks; the `ResNet50.sh` that you wrote in notebook 06 shows how. Then run
-# the next two cells. The check finds mistakes that `sbatch` would accept.
+# `slurm/local/ResNet152V2.sh` (or the one in your site's folder) is the batch script for your new training script. Fill
+# in its blanks, as in `ResNet50.sh`. A larger network may need more time (`--time`).
 
 # %%
-site = sites.load()
+from labs.slurm import sites
+
 batch_script = sites.script("ResNet152V2.sh")
 print(batch_script.read_text())
 
@@ -367,24 +346,7 @@ print(batch_script.read_text())
 check("resnet152.10", batch_script)
 
 # %% [markdown]
-# If SLURM is available on this machine, the next cell submits the script. Otherwise, nothing runs here: the check has
-# already tried out the script, and your runs above did the same training.
-
-# %%
-from labs.jobs import queue
-
-short = ["--images", 128, "--epochs", 2, "--repeats", 1] if site.preset != "course" else []
-if answered("T7", "resnet152.10") and not quick and queue.available():
-    batch_job = jobs.run(batch_script, *short, name="ResNet152V2", site=site.id)
-    print(*batch_job.out.read_text().split("\n")[:12], sep="\n")
-    print("...\nin the .err:", batch_job.err.read_text().strip() or "nothing")
-    if batch_job.records:
-        tables.scaling(results.load(batch_job.records))
-
-# %% [markdown]
-# The global batch for 2 workers must include the images of both. What else may differ from `ResNet50.sh`? A larger
-# network needs more time (`--time`). If you train with the largest batch size, the number of images per worker is
-# different, too.
+# If you have SLURM, submit the script with `sbatch`, as in notebook 06.
 #
 # **Hand in for T9** your `ResNet152V2.py` and `ResNet152V2.sh`. Besides the quoted lines, write about eight
 # sentences, with
@@ -399,9 +361,8 @@ if answered("T7", "resnet152.10") and not quick and queue.available():
 # The next cell prints the beginning of each log. The other numbers are in the table above.
 
 # %%
-for file in large_files:
-    if file.with_suffix(".out").exists():
-        print(file.with_suffix(".out").read_text()[:420], "...\n")
+for file in files[large]:
+    print(file.with_suffix(".out").read_text()[:420], "...\n")
 
 # %% [markdown] labs={"id": "T9", "kind": "answer"}
 # ### T9: your answer
@@ -420,21 +381,12 @@ for file in large_files:
 # %% [markdown]
 # ## What is still open
 #
-# You do not know yet whether your first two predictions were right. The table above shows two speedups, and they
-# differ. But two measurements always differ: is the difference between the networks more than chance? Notebook 10
-# answers this.
+# The table above shows two speedups that differ. But two measurements always differ: is the difference between the
+# networks more than chance? Notebook 10 answers this, and shows what came of your first two predictions.
 
 # %%
 outcome("resnet152.1", None)
 outcome("resnet152.2", None)
 
 # %% [markdown]
-# ## Summary
-#
-# - A larger network computes more *and* exchanges more. What counts is the ratio of the two, at a given batch size.
-# - Memory sets the largest batch, and activations fill the memory: with the larger network, fewer images fit.
-# - Change the network and its name in the recorder together: the recorder stops a run under the name of another
-#   network.
-# - Predict first. A residual tells you what your assumption left out.
-#
 # Next: `10_two_networks`.

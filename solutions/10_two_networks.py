@@ -13,55 +13,45 @@
 #
 # **Paths:** *the practical* (next: `11_report`), *everything*; *an afternoon* leaves this notebook out.
 #
-# You trained ResNet50V2 in notebook 05 and ResNet152V2 in notebook 09. Now you put the two networks together: you
-# plot their results side by side, find out whether their speedups differ by more than chance, and explain what you
-# see. You hand in task **T10**. Nothing has to be trained. Two optional parts at the end take about 12 minutes more.
+# You plot your results of ResNet50V2 and ResNet152V2 side by side, find out whether their speedups differ by more than
+# chance, and explain what you see. You hand in task **T10**. Nothing has to be trained. An optional part at the end takes
+# about 8 minutes more.
 
 # %%
-from labs import devices, jobs, presets, recorded, results
-from labs.checks import answered, check, outcome, predict
-from labs.models import counts as facts
-from labs.results import intervals, metrics
-from labs.show import plots, tables
-from lessons import on_gpu
-from lessons.resnet152_scaling import experiments
-from lessons.two_networks import logs
+from labs import devices, presets
+from labs.checks import check, outcome, predict
 
 plan = presets.choose()
-quick = plan.name == "test"
 unit = "GPU" if devices.gpus() else "CPU core"
 small, large = "ResNet50V2", "ResNet152V2"
-size = {name: facts.of(name, image_size=plan.image_size, classes=10) for name in (small, large)}
 print(f"preset {plan.name}; a worker is one {unit}")
 
 # %% [markdown]
 # ## Both networks in one figure
 #
-# The next cell reads your runs from notebooks 05 and 09. If your runs of either network are missing, recorded runs are
-# used for *both*. Recorded runs come from another machine, so mixing them with yours would mean comparing machines as
-# well as networks.
-
+# These are your runs from notebooks 05 and 09. If your runs of either network are missing, recorded runs are used for
+# *both*, as in notebook 09.
 
 # %%
-def of(name, files):
-    return [file for file in files if file.name.startswith(name)]
+from labs import recorded, results
+from labs.show import plots, tables
+from lessons.resnet152_scaling import experiments
 
-
-small_files = experiments.earlier(plan, "ResNet50", "mirrored")
-large_files = experiments.earlier(plan, "ResNet152V2", "mirrored", network=large)
-lacks = experiments.lacks(small_files, large_files)
-own = not lacks
+files = {small: experiments.earlier(plan, "ResNet50", "mirrored")}
+files[large] = experiments.earlier(plan, "ResNet152V2", "mirrored", network=large)
+lacks = experiments.lacks(files[small], files[large])
 if lacks:
-    small_files, large_files = (of(name, recorded.laptop_two_networks()) for name in (small, large))
+    for name in files:
+        files[name] = [file for file in recorded.laptop_two_networks() if file.name.startswith(name)]
 print(f"Recorded runs are used for both networks. {lacks}" if lacks else "These are your own runs of both networks.")
-runs = results.load([*small_files, *large_files])
+runs = results.load([*files[small], *files[large]])
 tables.scaling(runs)
 
 # %% [markdown]
-# **Draw one figure with three plots**: epoch time, images per second, and speedup, each against the number of workers
-# and with **both networks in each plot**. Use `runs`, a list with one run for each line of the table. Its values are
-# `run.model`, `run.workers`, `run.epoch_seconds.value`, `run.images_per_second.value` and `run.speedup.value`. Label the
-# axes, with units, and add a legend that names the networks. Start with
+# **Draw one figure with three plots**, as for T6: epoch time, images per second, and speedup, each against the number of
+# workers, but now with **both networks in each plot**. `runs` contains one run for each line of the table; its values
+# are `run.model`, `run.workers`, `run.epoch_seconds.value`, `run.images_per_second.value` and `run.speedup.value`. Label
+# the axes, with units, and add a legend that names the networks. Start with
 # `figure = Figure(figsize=(12, 3.2), layout="constrained")`.
 
 # %% labs={"id": "networks.1"}
@@ -86,7 +76,7 @@ if check("networks.1", figure, runs):
     plots.show(figure)
 
 # %% [markdown]
-# The kit's own figure of the same runs adds the intervals, and shows the efficiency instead of the images per second:
+# The kit's own figure adds the intervals, and shows the efficiency instead of the images per second:
 
 # %%
 plots.show(plots.scaling(runs, ("epoch time", "speedup", "efficiency")))
@@ -94,9 +84,8 @@ plots.show(plots.scaling(runs, ("epoch time", "speedup", "efficiency")))
 # %% [markdown]
 # ## How much longer is an epoch?
 #
-# On one worker, what is the epoch time of ResNet152V2, divided by that of ResNet50V2? Compute it from `runs`. (The
-# table does not give this ratio, because the two networks were measured at different times: if the machine became
-# faster or slower in between, the ratio changes, too.)
+# On one worker, what is the epoch time of ResNet152V2, divided by that of ResNet50V2? Compute it from `runs`. (The two
+# networks were measured at different times: if the machine became faster or slower in between, this ratio changes, too.)
 
 # %% labs={"id": "networks.2"}
 ### BEGIN SOLUTION
@@ -106,44 +95,30 @@ epoch_ratio = alone[large] / alone[small]
 check("networks.2", epoch_ratio, runs)
 
 # %%
-grown = {
-    what: getattr(size[large], key) / getattr(size[small], key)
-    for what, key in (
-        ("multiply-adds", "multiply_adds"),
-        ("bytes of activations", "activation_bytes"),
-        ("tensors", "tensors"),
-        ("bytes of gradients", "gradient_bytes"),
-    )
-}
-for what, factor in grown.items():
-    print(f"{what} of {large}: {factor:.2f} times as many")
+from lessons import counts
+
+size = {name: counts.of(name, image_size=plan.image_size, classes=10) for name in (small, large)}
+for what in ("multiply_adds", "activation_bytes", "tensors", "gradient_bytes"):
+    print(f"{what} of {large}: {getattr(size[large], what) / getattr(size[small], what):.2f} times as many")
 took = {run.model: run.epoch_seconds.value for run in runs if run.workers == 1}
-longer = took[large] / took[small]
-outcome("resnet152.1", longer, how="recorded" if lacks else "measured")
-inside = min(grown.values()) <= longer <= max(grown.values())
-print(
-    f"The epoch is {longer:.2f} times as long:", "within these factors." if inside else "outside of all these factors."
-)
+kind = "recorded" if lacks else "measured"
+outcome("resnet152.1", took[large] / took[small], how=kind)
 
 # %% [markdown]
-# The ratio of the epoch times need not match any of these factors. A step spends time on multiply-adds, on moving
-# activations, on starting one operation after another, and on updating weights, and each of these grows by its own
-# factor. Some of the time in a step does not grow at all: reading the batch, Keras's loop, other work around each
-# step. With images of 32x32 pixels there is little to compute, so these fixed costs make up a large share of the time
-# and pull the ratio below the factors. With large images they hardly matter. A ratio above all the factors would need
-# another cause, for example a machine that was slower in one of the two studies. And on a GPU, with images of 224x224?
+# The ratio of the epoch times need not match any of these factors. Computing, moving activations, starting operations
+# and updating weights each grow by their own factor. Some of a step does not grow at all, such as reading the batch and
+# Keras's loop. With images of 32x32 pixels there is little to compute, so these fixed costs pull the ratio down. And on a
+# GPU, with images of 224x224?
 
 # %%
+from lessons import on_gpu
+
 print(on_gpu.networks())
 
 # %% [markdown]
 # There, too, the ratio was not the 3.13 of the multiply-adds. It lies close to the factors of the bytes of activations
-# (2.46 with images of 224x224, 2.51 with 32x32) and of gradients (2.47 with both). This fits a step that spends much of
-# its time moving bytes, but it does not prove it.
-#
-# A speedup compares workers of the same kind. The statement "ResNet50V2 on 2 GPUs is n times as fast as ResNet152V2
-# on a CPU" mixes three things: different work, different hardware and more workers. It does not tell you how much
-# each of them contributes.
+# (2.46 with these images) and of gradients (2.47). This fits a step that spends much of its time moving bytes, but it
+# does not prove it.
 #
 # ### Accuracy beside speed
 
@@ -151,20 +126,17 @@ print(on_gpu.networks())
 plots.show(plots.learning(runs))
 
 # %% [markdown]
-# After the same number of epochs, 2 workers have made half as many updates as 1 worker, for both networks. After so
-# few epochs, the larger network is not necessarily ahead, since it has more to learn. How much an *epoch* improves a
-# network is one question; how much a *second* of training improves it is another. This study is too short to answer
-# the second one.
+# After the same number of epochs, 2 workers have made half as many updates as 1 worker, for both networks. This study is
+# too short to tell which network learns more in an hour.
 #
 # ## When is a difference real?
 #
-# The two speedups differ, as two measurements always do. Is the difference more than chance? Each network was run for
-# several rounds, and each round contains an epoch on 1 worker and one on 2 workers, seconds apart. For each round,
-# take the logarithm of the ratio of the two times, $d = \log(t_1 / t_2)$. Whatever slowed down the whole round
-# cancels out.
+# The two speedups differ, as two measurements always do. Is the difference more than chance? Each round contains an
+# epoch on 1 worker and one on 2 workers. As in notebook 05, take the logarithm of their ratio in each round,
+# $d = \log(t_1 / t_2)$: whatever slowed down the whole round cancels out.
 #
-# The efficiency E is the speedup divided by the number of workers. In the ratio of two efficiencies, the number of
-# workers cancels out. So the logarithm of this ratio is the difference between the mean values of d:
+# The efficiency E is the speedup divided by the number of workers, which is the same for both networks. So the logarithm
+# of the ratio of two efficiencies is the difference between the mean values of d:
 #
 # $$ \log\frac{E_\text{large}}{E_\text{small}} = \bar d_\text{large} - \bar d_\text{small} . $$
 #
@@ -172,8 +144,8 @@ plots.show(plots.learning(runs))
 # variances of independent means add up, even when the means are subtracted. The **standard error** is the square root
 # of the variance.
 #
-# Write a function that returns two numbers: the difference, and its standard error. Each of its four arguments is a
-# list with the epoch time in each round. The two networks need not have the same number of rounds.
+# Write a function that returns the difference and its standard error. Each argument is a list with the epoch time in
+# each round. The two networks may have different numbers of rounds.
 
 # %% labs={"id": "networks.3"}
 from math import exp, log, sqrt
@@ -190,16 +162,15 @@ def contrast(small_1, small_2, large_1, large_2):
     ### END SOLUTION
 
 
-check("networks.3", contrast)
+contrast_right = check("networks.3", contrast)
 
 # %% [markdown]
-# From these two numbers, the kit computes a 95 % interval for the ratio of the efficiencies. (It uses Student's t
-# instead of 1.96, since there are only a few rounds.) You decide how small a difference must be for it not to matter to
-# you: with `matters = 0.05`, differences of up to 5 % do not matter. Then three answers are possible:
+# From these two numbers, the kit computes a 95 % interval for the ratio of the efficiencies, with Student's t as in
+# notebook 05. You decide how small a difference must be for it not to matter to you: with `matters = 0.05`, differences
+# of up to 5 % do not matter. Then three answers are possible:
 #
 # - `"yes"`: the interval does not contain 1. The difference is real, even if it is small.
-# - `"no"`: the interval contains 1 and lies *entirely* between `1 / (1 + matters)` and `1 + matters`. Differences in
-#   this range do not matter to you.
+# - `"no"`: the interval contains 1 and lies *entirely* between `1 / (1 + matters)` and `1 + matters`.
 # - `"can't tell"`: the interval contains 1, but it also contains differences that would matter.
 
 
@@ -215,13 +186,13 @@ def answer(low, high, matters):
     ### END SOLUTION
 
 
-check("networks.4", answer)
+answer_right = check("networks.4", answer)
 
 # %% [markdown]
 # ## Is the difference real?
 #
-# Now apply your two functions to your runs. **Predict** before you look: which of the three answers do your runs
-# give, if a difference of 5 % matters? Enter `"yes"`, `"no"` or `"can't tell"`.
+# **Predict** before you apply your two functions: which of the three answers do your runs give, if a difference of 5 %
+# matters? Enter `"yes"`, `"no"` or `"can't tell"`.
 
 # %% labs={"id": "networks.5"}
 ### BEGIN SOLUTION
@@ -232,42 +203,39 @@ predict("networks.5", verdict_expected)
 # %%
 found = results.compare(runs, large, small, workers=2, matters=0.05)
 print(found)
-kind = "recorded" if lacks else "measured"
 outcome("networks.5", found.answer, how=kind)
 outcome("resnet152.2", "equal" if found.answer != "yes" else large if found.ratio > 1 else small, how=kind)
 
 # %%
-if answered("networks.3", "networks.4") and found.interval:
+from labs.results import metrics
+
+if contrast_right and answer_right and found.interval:
     times = []
     for name in (small, large):
         of_1, of_2 = (next(run for run in runs if (run.model, run.workers) == (name, n)) for n in (1, 2))
         counted, _ = metrics.quiet_rounds(of_2, of_1)  # without rounds in which other programs ran
         times += [[run.rounds[n] for n in counted] for run in (of_1, of_2)]
     centre, error = contrast(*times)
-    print(f"your ratio: {exp(centre):.3f}, standard error of its logarithm {error:.3f}")
-    print("your answer:", answer(*found.interval, 0.05))
+    print(f"your ratio: {exp(centre):.3f} (the kit's: {found.ratio:.3f}), standard error of its logarithm {error:.3f}")
+    print(f"your answer: {answer(*found.interval, 0.05)} (the kit's: {found.answer})")
 
 # %% [markdown]
-# The first line is the kit's verdict. Your ratio and your answer should agree with it.
-#
-# **Why take turns?** Suppose that the runs had been made one after the other, and that something (another user, a hot
-# laptop) had slowed down the machine during one of them. The slowdown would have looked like a property of the network.
-# Here are the rounds of ResNet152V2:
+# If the runs had not taken turns, something that slowed down the machine during one of them would have looked like a
+# property of the network. Here are the rounds of ResNet152V2:
 
 # %%
 one, two = (run for run in runs if run.model == large and run.workers in (1, 2))
 plots.show(plots.rounds(two, one))
 
 # %% [markdown]
-# "Can't tell" is a result, and it tells you what to do next. After "With this spread", the verdict gives two
-# differences. If you had *measured* the first, it would have counted as real. If the *true* difference is the second, 4
-# of 5 such studies find it: this is the one to plan with. To halve both, you need about four times as many rounds, or a
-# quieter machine.
+# "Can't tell" is a result, too. After "With this spread", the verdict gives two differences. If you had *measured* the
+# first, it would have counted as real. If the *true* difference is the second, 4 of 5 such studies find it: plan with
+# this one. To halve both, you need about four times as many rounds, or a quieter machine.
 #
 # ## Equal batch, or its own largest?
 #
 # In all these runs, both networks had the same batch size per worker. With its own largest batch (T8), each network
-# would process more images per exchange. Count again how many bytes are exchanged for each multiply-add:
+# would process more images per exchange. How many bytes are then exchanged for each multiply-add?
 
 # %%
 shown = []
@@ -281,17 +249,16 @@ headers = {"bytes": "bytes of gradient for each 1,000 multiply-adds"}
 tables.show(shown, ("network", "batch", "bytes"), headers)
 
 # %% [markdown]
-# Is the order of the two networks the same at both batch sizes? These bytes were counted; no run was measured at the
-# largest batch sizes, and bytes are not seconds. So anyone who talks about "the scaling of ResNet152V2" must say at
-# which batch size. The optional notebook `26_where_a_step_goes` takes a step apart, measures it at the largest batch
-# sizes as well, and makes a prediction for 4,096 workers.
+# Is the order of the two networks the same at both batch sizes? These bytes were counted: no run was measured at the
+# largest batch sizes, and bytes are not seconds. So whoever talks about "the scaling of ResNet152V2" must say at which
+# batch size. (The optional notebook `26_where_a_step_goes` measures steps at the largest batch sizes.)
 #
 # ## Where does the order turn?
 #
 # Bytes favour ResNet152V2, and tensors favour ResNet50V2. Which counts for more depends on the links. Suppose that a step
-# computes first, and then exchanges each tensor over a ring of K workers, one tensor after another. For a tensor, the
-# ring sends 2 (K - 1) messages in a row, each of which has a **latency**. Through its link, each worker sends
-# 2 (K - 1) / K times the bytes of the gradient (notebook 02). Write the seconds of one exchange of all tensors.
+# computes first, and then exchanges one tensor after another over a ring of K workers. For each tensor, the ring sends
+# 2 (K - 1) messages in a row, each of which has a **latency**. Through its link, each worker sends 2 (K - 1) / K times
+# the bytes of the gradient (notebook 02). Write the seconds of one exchange of all tensors.
 
 
 # %% labs={"id": "networks.6"}
@@ -302,7 +269,7 @@ def exchange_seconds(tensors, size, workers, latency, bandwidth):
     ### END SOLUTION
 
 
-check("networks.6", exchange_seconds)
+exchange_right = check("networks.6", exchange_seconds)
 
 # %% [markdown]
 # The efficiency is then the share of the step that computes. **Predict** which network is ahead on 8 workers with links
@@ -324,7 +291,7 @@ def efficiency(name, latency):
     return computing[name] / (computing[name] + exchange)
 
 
-if answered("networks.6"):
+if exchange_right:
     rows = []
     for latency in (1e-6, 1e-5, 1e-4, 1e-3):
         of_both = {name: efficiency(name, latency) for name in (small, large)}
@@ -335,12 +302,11 @@ if answered("networks.6"):
 # %% [markdown]
 # This is arithmetic with assumed links, not a measurement. It shows that "scales better" belongs to a network *and* to
 # the machine that exchanges its gradients. (If a step of ResNet152V2 takes more than 2.95 times as long on your machine,
-# it is ahead at any latency; below 2.47 times, at none.) Horovod puts many tensors into one message, and exchanges them
-# during the backward pass, so less of the latency counts.
+# it is ahead at any latency; below 2.47 times, at none.)
 #
 # ## T10: explain what you found
 #
-# Use your figures and tables, and write about ten sentences. Keep what you measured apart from what you counted.
+# Write about ten sentences. Keep what you measured apart from what you counted.
 #
 # - Why does an epoch of ResNet152V2 take longer? Give the measured ratio, alongside what you counted.
 # - How does its speedup (or efficiency) compare with that of ResNet50V2 at the same batch size? Give the intervals,
@@ -363,38 +329,21 @@ if answered("networks.6"):
 # spread. Two things work against ResNet152V2. The number of its tensors, each of which takes some time to exchange,
 # grows by a larger factor than the measured time: computed for 8 workers, it is behind when a message has a latency of
 # 1 ms. And at its own largest batch size, where nothing was measured, it
-# fits fewer images, so it exchanges more often per image: the bytes for each multiply-add, counted in the last table,
+# fits fewer images, so it exchanges more often per image: the bytes for each multiply-add, counted above,
 # show how much of its advantage is left. After the same number of epochs, 2 workers have made half as many updates as 1
 # worker, for both networks; the first table gives the accuracy of each run.
 # ### END SOLUTION
 
 # %% [markdown]
-# ## Optional: one configuration against itself
-#
-# How large a difference does your machine show where there is none? To find out, let two training runs of *one*
-# configuration take turns, as the runs in notebook 09 did. (This is called an A/A test.) The ratio of their epoch times
-# should be 1. The end of its interval that is farther from 1 is your noise floor: do not believe any smaller
-# difference. To measure it with a small network, set the first line of the next cell to `True`; it takes a few minutes.
-
-# %%
-measure_it = False  # True: takes a few minutes
-if measure_it:
-    small_training = ["--model", "SmallCNN", "--batch_size", plan.local_batch, *plan.arguments()]
-    with jobs.Turns() as twice:
-        for name in ("once", "again"):
-            twice.start("-m", "labs.training.program", *small_training, name=name)
-    once, again = results.load([job.record for job in twice.jobs])
-    ratio = intervals.paired(list(once.rounds.values()), list(again.rounds.values()))
-    print(f"one configuration against itself: {ratio.value:.3f}, interval {ratio.interval}")
-
-# %% [markdown]
 # ## Optional: what a log in whole seconds would have said
 #
-# (About 8 minutes.) Keras's log gives the time of an epoch in whole seconds. The table shows the comparison of the
-# two networks three times: with the recorded times; with times rounded to whole seconds and taken at face value; and
-# with rounded times and an interval that accounts for the rounding.
+# Keras's log gives epoch times in whole seconds. The table compares the two networks three times:
+# with the recorded times; with rounded times, taken at face value; and with rounded times and an interval that accounts
+# for the rounding.
 
 # %%
+from lessons.two_networks import logs
+
 tables.show(logs.table(runs, large, small))
 
 # %% [markdown]
@@ -412,18 +361,9 @@ whole_seconds = "b"
 check("networks.8", whole_seconds)
 
 # %% [markdown]
-# At 12 s, half a second either way changes the efficiency by 4 %, and people argue about differences of this size. Look
-# at the table again. If all epoch times of a run are rounded to the same number, the result looks certain, but the
-# spread that would have warned you is gone. If your epoch times are spread over several seconds, the spread survives
-# the rounding, and the row "rounding counted" has the widest interval of the three.
+# At 12 s, half a second either way changes the efficiency by 4 %, and people argue about differences of this size. If all
+# epoch times of a run are rounded to the same number, the result looks certain, but the spread that would have warned
+# you is gone.
 
 # %% [markdown]
-# ## Summary
-#
-# - State the batch size, the machine and the baseline. Without these, "scales better" means nothing.
-# - A difference is real, absent or undecided. Only an interval tells you which, and "undecided" is worth writing
-#   down.
-# - "No difference" needs evidence, just as "a difference" does.
-# - Counted bytes are not measured seconds. Keep the two apart.
-#
-# Next: `11_report`. The optional notebook `26_where_a_step_goes` shows where the time of a step goes.
+# Next: `11_report`.

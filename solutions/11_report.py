@@ -13,20 +13,14 @@
 #
 # **Paths:** *the practical* (its last notebook), *everything*; *an afternoon* leaves this notebook out.
 #
-# In this notebook you look for the faults in someone else's scaling report and learn the rules that prevent them. Then
-# you review your own report against these rules and hand it in: task **T11**. No network is trained here.
-
-# %%
-from labs import report
-from labs.checks import check, outcome, predict
-from labs.show import plots, tables
-from lessons.report import pictures
+# You find the faults in someone else's scaling report, review your own by the rules that prevent them, and hand it in:
+# task **T11**.
 
 # %% [markdown]
 # ## A flawed report
 #
-# Suppose somebody hands in the 14 lines below. All the numbers are made up, but every sentence could be true. That is
-# not enough: a line **misleads** if it makes the reader believe something that was not measured.
+# Suppose somebody hands in these 14 lines. All the numbers are made up, but every sentence could be true. That is not
+# enough: a line **misleads** if it makes the reader believe something that was not measured.
 #
 # > **Scaling of ResNet50V2 on our machines**
 # >
@@ -41,11 +35,15 @@ from lessons.report import pictures
 # > 9. The data set is the 1797 digits from scikit-learn. Each epoch reads 1792 of them.
 # > 10. On a machine with 2 cores, 8 workers are 1.9 times as fast as 1, so the method saturates at an efficiency of 0.24.
 # > 11. As Figure 1 shows, the speedup follows the ideal line closely.
-# > 12. On 64 workers the speedup is 41. We obtained it from the cost model with our own parameters.
+# > 12. On 64 workers the speedup is 41. We obtained it from a cost model with our own parameters.
 # > 13. Every training run was complete after 5 epochs, so 4 workers reach the goal 3 times as fast.
 # > 14. The table at the end lists the versions of TensorFlow, Keras and the driver.
 
 # %%
+from labs.checks import check, outcome, predict
+from labs.show import plots
+from lessons.report import pictures
+
 plots.show(pictures.flawed())
 
 # %% [markdown]
@@ -58,8 +56,7 @@ misleading_expected = 10
 predict("report.1", misleading_expected)
 
 # %% [markdown]
-# Now go through the report line by line. Which lines mislead? Give their numbers as a set, in the form `{1, 2}`. The
-# check tells you how many are still missing and where to look.
+# Which lines mislead? Give their numbers as a set, in the form `{1, 2}`.
 
 # %% labs={"id": "report.2"}
 ### BEGIN SOLUTION
@@ -71,18 +68,16 @@ outcome("report.1", len(lines) if found else None, how="counted")
 # %% [markdown]
 # What is wrong with each of these lines? Give one letter for each line, in the form `{2: "a", 3: "b"}`.
 #
-# | letter | fault |
-# |---|---|
-# | **a** | the baseline is a different kind of device, so the ratio is an acceleration, not a speedup |
-# | **b** | the baseline is not named, so nobody can measure it again |
-# | **c** | there is only one run, so the spread is unknown |
-# | **d** | the warm-up is included in the time |
-# | **e** | weak and strong scaling are mixed |
-# | **f** | workers share cores (the cores are oversubscribed), so the result says nothing about speed |
-# | **g** | rounded times look exact |
-# | **h** | the axes hide the difference |
-# | **i** | a prediction is presented as a measurement |
-# | **j** | the speed is given without the accuracy |
+# - **a**: the baseline is a different kind of device, so this is an acceleration, not a speedup
+# - **b**: the baseline is not named
+# - **c**: there is only one run, so the spread is unknown
+# - **d**: the warm-up is included in the time
+# - **e**: weak and strong scaling are mixed
+# - **f**: workers share cores (oversubscribed), so the result says nothing about speed
+# - **g**: rounded times look exact
+# - **h**: the axes hide the difference
+# - **i**: a prediction is presented as a measurement
+# - **j**: the speed is given without the accuracy
 
 # %% labs={"id": "report.3"}
 ### BEGIN SOLUTION
@@ -91,14 +86,14 @@ faults = {2: "g", 3: "c", 5: "a", 6: "b", 7: "e", 8: "d", 10: "f", 11: "h", 12: 
 check("report.3", faults)
 
 # %% [markdown]
-# Here is the figure again, with axes that begin at 0 and end where the data end:
+# Here is the same figure, on linear axes that begin at 0:
 
 # %%
 plots.show(pictures.flawed(logarithmic=False))
 
 # %% [markdown]
 # `pictures.WORKERS` and `pictures.SPEEDUPS` contain the numbers behind both figures. What is the efficiency with the
-# largest number of workers, given as a fraction between 0 and 1?
+# largest number of workers?
 
 # %% labs={"id": "report.4"}
 ### BEGIN SOLUTION
@@ -109,39 +104,33 @@ check("report.4", efficiency_8, pictures.WORKERS, pictures.SPEEDUPS)
 # %% [markdown]
 # ## What a good report contains
 #
-# Two sources explain this best. *T. Hoefler and R. Belli, Scientific Benchmarking of Parallel Computing Systems, SC15,
-# 2015* (<https://doi.org/10.1145/2807591.2807644>) studied how 120 papers on parallel computing report their
-# measurements, and derived twelve rules. *MLPerf* (P. Mattson and others, MLPerf Training Benchmark, MLSys 2020,
-# <https://arxiv.org/abs/1910.01500>) adds rules for machine learning. The table states the rules in our own words, with
-# the letters of the faults that they prevent:
+# Ten rules prevent these faults (their letters are in brackets). The first eight follow *T. Hoefler and R. Belli,
+# Scientific Benchmarking of Parallel Computing Systems* (SC15, <https://doi.org/10.1145/2807591.2807644>), the last two
+# *MLPerf* (P. Mattson and others, <https://arxiv.org/abs/1910.01500>):
 #
-# | rule | says | source | prevents |
-# |---|---|---|---|
-# | **baseline** | Each speedup names its baseline: one worker of the same kind in the same study, with its absolute time. | Hoefler and Belli, rule 1 | a, b |
-# | **whole** | The report covers everything that was measured, or says why a part was left out, such as the warm-up or workers that share a core. | rule 2 | d, f |
-# | **means** | Means are taken of the times themselves, not of their ratios. If only ratios are available, their geometric mean is used. | rules 3 and 4 | |
-# | **spread** | Every number that varies has an interval. A single run gives no interval, and rounding makes the interval wider. | rules 5 to 7 | c, g |
-# | **set-up** | The report states the machine, software, data, batch and every other setting, so that others can repeat the measurement. | rule 9 | b |
-# | **scaling** | The report says whether the work per worker stays the same (weak scaling) or the total work does (strong scaling). | rule 9 | e |
-# | **bounds** | The best possible value is shown beside the measured one, and the results of a model are called predictions. | rule 11 | i |
-# | **figures** | Figures show axes, units and intervals, and the axes are chosen so that the reader sees what matters. | rule 12 | h |
-# | **goal** | The time is measured until the network reaches an agreed accuracy. The accuracy is reported beside the speed. | MLPerf | j |
-# | **repeats** | The time to reach that goal varies with the seed, so the network is trained several times. | MLPerf | c, j |
+# - **baseline** (a, b): each speedup names its baseline, one worker of the same kind in the same study, with its
+#   absolute time;
+# - **whole** (d, f): the report covers everything that was measured, or says why a part was left out, such as the
+#   warm-up or workers that share a core;
+# - **means**: means are taken of the times, not of their ratios; of ratios alone, the geometric mean is used;
+# - **spread** (c, g): every number that varies has an interval; a single run gives none, and rounding makes it wider;
+# - **set-up** (b): machine, software, data, batch and all other settings are stated, so that others can repeat it;
+# - **scaling** (e): the report says whether the work per worker stays the same (weak) or the total work (strong);
+# - **bounds** (i): the best possible value is shown beside the measured one, and a model's results are called
+#   predictions;
+# - **figures** (h): figures have units and intervals, and the axes show what matters;
+# - **goal** (j): the time is measured until the network reaches an agreed accuracy, which is reported beside the speed;
+# - **repeats** (c, j): this time varies with the seed, so the network is trained several times.
 #
-# The speedups in this course, which are measured in rounds, follow rules 3, 5 and 7 and break two others, each for a
-# reason. Rule 4 says that you should average the times first and then divide the means. But drift changes all the times
-# in a round by the same factor and leaves their ratios unchanged, so this course takes the geometric mean of the
-# ratios. Rule 6 says that you should check whether data are normally distributed before you treat them as such. The
-# course's interval assumes that the logarithms of the ratios are normally distributed, but there are too few rounds to
-# check this. Instead, the kit's tests check the interval on simulated disturbances.
+# This course makes an exception to **means**: drift changes all the times in a round by the same factor, so the course
+# averages the ratios within rounds.
 #
-# Suppose that you measured 6 rounds, alternating between the runs on 1 and on 2 workers. Which of these sentences
-# does this evidence support?
+# Suppose that you measured 6 rounds on 1 and on 2 workers, in turns. Which of these sentences does this evidence support?
 #
 # - **a**: "Our method trains 1.71 times faster on 2 workers."
 # - **b**: "On 2 workers the speedup is 1.71 (1.62 to 1.80), so 8 workers reach a speedup of 6.8."
 # - **c**: "On 2 cores the speedup over 1 core of the same laptop is 1.71 (95 % interval 1.62 to 1.80, 6 rounds, 64
-#   images per worker), with an accuracy of 0.93 instead of 0.95 after the same number of epochs; the cost model
+#   images per worker), with an accuracy of 0.93 instead of 0.95 after the same number of epochs; a cost model
 #   predicts a speedup of 5.9 for 8 machines."
 # - **d**: "The speedup is 1.71 (1.62 to 1.80), which shows linear scaling at the same accuracy."
 
@@ -154,31 +143,32 @@ check("report.5", sentence)
 # %% [markdown]
 # ## Your own report
 #
-# **Save your notebooks first** (Ctrl + S in each of them), because the report reads the saved files. The cell below
-# generates the report from your run records, answers and scripts. All the numbers in its tables and figures are
-# recomputed from the records, not copied from a notebook. The report shows your name only if you supply it:
-# `report.make("report", name="...", ppi=60)`. In a terminal, `uv run labs report` does the same.
+# **Save your notebooks first** (Ctrl + S in each of them), because the report reads the saved files. All its numbers are
+# recomputed from your run records. It shows your name only if you supply it:
+# `report.make("report", name="...", ppi=60)`.
 
 # %%
+from labs import report
+
 made = report.make("report", ppi=60)
 print(f"{len(made.pages)} pages, {len(made.report['runs'])} runs, {len(made.report['missing'])} things missing")
 report.show_pages(made, first=1, last=2)
 
 # %% [markdown]
-# To see other pages, use `report.show_pages(made, first=3, last=9)`. The next cell first lists what is missing from the
-# report. Then it lists the **findings**: places where your evidence does not support what the report shows, or no
-# longer supports it.
+# The next cell lists what is missing, and then the **findings**: places where your evidence does not support what the
+# report shows, or no longer does.
 
 # %%
+from labs.show import tables
+
 tables.show([{"missing": line} for line in made.report["missing"]], ("missing",))
 tables.show(made.report["findings"], ("task", "kind", "text"), {"text": "what was found"})
 
 # %% [markdown]
-# A finding is not a verdict. You can fix some findings: rerun whatever has changed, or rewrite an answer. Explain the
-# others in your answer to T11: for example, say that a short test job was never meant to measure anything.
+# A finding is not a verdict. Fix what you can: rerun what has changed, or rewrite an answer. Explain the others in your
+# answer to T11: for example, a short test job was never meant to measure anything.
 #
-# For each written task that you have answered, the next table lists what a good answer contains. Compare your answer
-# with this list. (Your instructor may have withheld these lists.)
+# Now compare your written answers with what a good answer contains. (Your instructor may have withheld these lists.)
 
 # %%
 held = [{"task": task["id"], "a good answer contains": line} for task in made.report["tasks"] for line in task["holds"]]
@@ -187,8 +177,7 @@ tables.show(held, ("task", "a good answer contains"))
 # %% [markdown]
 # ## T11
 #
-# Review your report against the ten rules in the table above: baseline, whole, means, spread, set-up, scaling, bounds,
-# figures, goal and repeats. Answer in full sentences:
+# Review your report against the ten rules. Answer in full sentences:
 #
 # - What is your main result, in one sentence that your evidence supports? Give the interval, the number of workers, the
 #   machine and the baseline.
@@ -212,8 +201,8 @@ tables.show(held, ("task", "a good answer contains"))
 # Rules broken: *goal*, since a few epochs are not enough to reach an agreed accuracy, and *repeats*, since all rounds
 # use the same seed. The rounds show how certain the times are, but not how much the accuracy would vary.
 #
-# Findings: the short batch jobs in T5 and T9 and the runs in S1 have only one steady epoch or one repeat, so their
-# speedups have no interval. I do not use them as measurements of speed.
+# Findings: the short batch job in T5 and the runs in S1 have only one steady epoch or one repeat, so their speedups have
+# no interval. I do not use them as measurements of speed.
 #
 # Open question: it is not clear whether ResNet152V2 scales better than ResNet50V2 here, since the interval of the ratio
 # contains 1. More rounds on a machine that nobody else is using would settle this.
@@ -222,11 +211,9 @@ tables.show(held, ("task", "a good answer contains"))
 # %% [markdown]
 # ## Hand it in
 #
-# Save this notebook and generate the report once more, so that it contains your latest changes. In the next cell, set
-# `final` to the return value of `report.make("report")`, just as for `made` above. The check tests whether the files of
-# this report agree with each other. Then hand in `report/submission.zip`. It contains the report as a PDF and as JSON,
-# your notebooks and scripts, the records of your runs, and a list of hashes of all these files. Paths on your machine,
-# the machine's name and your account name are removed.
+# Save this notebook. Then set `final` to the return value of `report.make("report")`, so that the report contains your
+# latest changes. Hand in `report/submission.zip`: the report, your notebooks and scripts, and the records of your runs.
+# Paths on your machine, the machine's name and your account name are removed.
 
 # %% labs={"id": "report.6"}
 ### BEGIN SOLUTION
@@ -235,12 +222,5 @@ final = report.make("report")
 check("report.6", final)
 
 # %% [markdown]
-# ## Summary
-#
-# - A report is evidence that comes with a name, a baseline and an interval.
-# - It says what was left out, and never presents a computed value as a measured one.
-# - Evidence goes out of date: script, run and answer belong together, and if you change only one of the three, they no
-#   longer match.
-#
-# Next: `20_going_on_and_two_nodes`, if you want to go deeper. After another task (W1, F1 or P1), generate the report
-# again and hand in the new one.
+# Next: `20_going_on_and_two_nodes`, if you want to go deeper. After another task (W1, F1 or P1), make a new report and
+# hand it in.

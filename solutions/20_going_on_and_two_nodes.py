@@ -235,7 +235,7 @@ elif answered("nodes.7") and not quick:
 
 # %%
 if batch_job and batch_job.records:
-    text = batch_job.out.read_text().replace("<stdout>:", " ")  # as horovodrun marks its lines
+    text = batch_job.printed
     print(*[line for line in text.split("\n") if "Rank " in line], sep="\n")
     run = results.load(batch_job.records[0])[0]
     print("ranks:", run.workers, "nodes:", run.configuration.nodes, "weights identical:", run.weights["identical"])
@@ -295,11 +295,12 @@ if devices.has("horovod"):
 
 # %% labs={"id": "nodes.10"}
 from labs import models
+from lessons import counts
 
 network = models.network("ResNet50V2", image_size=32, classes=10)
 ### BEGIN SOLUTION
 tensors = len(network.trainable_weights)
-size = models.memory(network, batch=1)["gradients"]
+size = counts.memory(network, batch=1)["gradients"]
 ### END SOLUTION
 check("nodes.10", tensors, size)
 

@@ -125,7 +125,7 @@ check("standing.3", "scripts/reports_loss.py")
 # %%
 if several and answered("standing.3"):
     job = jobs.run("scripts/reports_loss.py", name="reports_loss_mended", ranks=2, timeout=120)
-    print(job.out.read_text().replace("<stdout>:", " "))
+    print(job.printed)
 
 # %% [markdown]
 # ## Three jobs
@@ -152,7 +152,7 @@ def look(name, **options):
     job = following.start(f"scripts/{name}.py", name, **options)
     following.follow(job)
     letter = following.letter(job)
-    text = job.out.read_text().replace("<stdout>:", " ") if job.state == "finished" else ""
+    text = job.printed if job.state == "finished" else ""
     print(job.explain(), *([text] if text else []), sep="\n")
     job.stop()
     return letter

@@ -22,7 +22,7 @@ from labs import data, devices, doctor, jobs, presets  # first: it silences Tens
 from labs.checks import answered, check, outcome, predict
 from labs.results import intervals
 from labs.show import plots, tables
-from labs.simulate import memory
+from lessons import memory
 from lessons import on_gpu
 from lessons.faster_steps import by_hand, recompute
 from lessons.memory_and_exchange import pictures
@@ -266,7 +266,7 @@ if answered("memory.6") and devices.has("horovod") and not quick:
     for name, more in {"whole": ["--whole"], "sharded": []}.items():
         run = {"name": f"optimizer_{name}", "ranks": 2, "launcher": "horovodrun", "env": quiet}
         job = jobs.start(script, *options, *more, **run).wait(show=False)
-        lines = [line.replace("<stdout>:", " ") for line in job.out.read_text().splitlines() if "MB" in line]
+        lines = [line for line in job.printed.splitlines() if "MB" in line]
         print(name, *(lines if job.state == "finished" else [job.explain()]), sep="\n")
     values = by_hand.network("dense", 4096, 0).count_params()
     print(f"The gradient takes up {4 * values / 1e6:.1f} MB, and so does the whole velocity.")
@@ -346,10 +346,9 @@ if answered("memory.4") and remat and not quick:
 # %% [markdown]
 # ## Optional: accumulate with Keras
 #
-# Keras can accumulate gradients, too: `keras.optimizers.SGD(..., gradient_accumulation_steps=4)` in one process, and
-# `hvd.DistributedOptimizer(..., backward_passes_per_step=4)` on several ranks. (Under `MirroredStrategy` this fails in
-# the first step with Keras 3, so the course's recorder refuses it there.) There is a pitfall, too. In the cell after
-# your prediction, a schedule halves the learning rate after 8 steps, and each update takes 4 passes. **Predict:** after
+# Keras can accumulate gradients, too: `keras.optimizers.SGD(..., gradient_accumulation_steps=4)`, which
+# `hvd.DistributedOptimizer` takes as well. (Under `MirroredStrategy` this fails in the first step with Keras 3, so the
+# course's recorder refuses it there.) There is a pitfall. In the cell after your prediction, a schedule halves the learning rate after 8 steps, and each update takes 4 passes. **Predict:** after
 # how many *updates* is the rate halved?
 
 # %% labs={"id": "memory.9"}

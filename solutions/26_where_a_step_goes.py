@@ -22,7 +22,7 @@
 from labs import devices, jobs, presets, recorded
 from labs.checks import answered, check, outcome, predict
 from labs.measure import breakdown
-from labs.models import counts
+from lessons import counts
 from labs.results import steps as of_steps
 from labs.show import plots, tables, widgets
 from lessons import timeline, timelines

@@ -40,7 +40,9 @@ def _build(args):
     root = _course()
     if args.check:
         problems = build.check(root, args.names)
-        print("\n".join(problems) or "Sources and generated files agree.")
+        if not problems:
+            print(f"Sources and generated files agree. The practical has {build.words(root, 'practical'):,} words.")
+        print(*problems, sep="\n", end="\n" if problems else "")
         return 1 if problems else 0
     if args.student:
         students.student_tree(root, args.student)

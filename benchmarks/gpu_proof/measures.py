@@ -94,9 +94,7 @@ def loop(sizes, case, model):
     ours = _compiled(model, sizes.image_size)
     asked = {"dataset": "synthetic", "image_size": sizes.image_size, "images": None, "repeats": 10**6, "seed": 0}
     asked |= {"run": case.name, "runs": str(case.runs), "epochs": 1, "batch_size": batch}
-    strategy = "jax" if devices.on_jax() else "single"
-    told = {"model": model, "strategy": strategy, "workers": 1, "images": batch * steps, "learning_rate": 0.01}
-    recorder = training.Recorder(argparse.Namespace(**asked), **told)
+    recorder = training.Recorder(argparse.Namespace(**asked), ours, images=batch * steps)
     pipeline = data.pipeline(dataset, batch)
     bare = _bare(models.build(model, sizes.image_size, 10))
     arrays = [(dataset.images[i : i + batch], dataset.labels[i : i + batch]) for i in range(0, batch * steps, batch)]
@@ -420,8 +418,7 @@ def mirrored(sizes, case, model):
         network = _compiled(model, sizes.image_size)
     asked = {"dataset": "synthetic", "image_size": sizes.image_size, "images": None, "repeats": 1, "seed": 0}
     asked |= {"run": case.name, "runs": str(case.runs), "epochs": sizes.epochs, "batch_size": batch}
-    told = {"model": model, "strategy": "mirrored", "workers": 2, "images": sizes.images, "learning_rate": 0.01}
-    recorder = training.Recorder(argparse.Namespace(**asked), **told)
+    recorder = training.Recorder(argparse.Namespace(**asked), network, images=sizes.images)
     pipeline = data.pipeline(dataset, batch, workers=2)
     network.fit(pipeline, epochs=sizes.epochs, shuffle=False, verbose=2, callbacks=[recorder])
     first = keras.ops.convert_to_numpy(network.trainable_variables[0].value)

@@ -12,7 +12,7 @@ from labs.errors import HorovodError
 Optimizer = TypeVar("Optimizer", bound=keras.Optimizer)
 
 
-def DistributedOptimizer(optimizer: Optimizer, backward_passes_per_step: int = 1) -> Optimizer:
+def DistributedOptimizer(optimizer: Optimizer) -> Optimizer:
     """`optimizer` (one of Keras 3), whose gradients are averaged over all ranks before each update.
 
     An object of a subclass of the optimizer's class, of the same name, made from its configuration: rates, schedules
@@ -26,9 +26,6 @@ def DistributedOptimizer(optimizer: Optimizer, backward_passes_per_step: int = 1
     In its first step the ranks compare which gradients they bring, their weights and rates; labs.ranks.RankError says
     what differs: until then all must have been made equal.
 
-    backward_passes_per_step: k > 1 sums k gradients on each rank first, and averages over passes and ranks in every
-        k-th step only; weights change in these steps only, as by one step on a k times larger batch.
-
     Raises HorovodError: not an optimizer of Keras 3, or one that is wrapped already.
     """
     if averages(optimizer):
@@ -38,45 +35,25 @@ def DistributedOptimizer(optimizer: Optimizer, backward_passes_per_step: int = 1
             f"{type(optimizer).__name__} is not an optimizer of Keras 3, so its gradients cannot be averaged. Pass one "
             "of keras.optimizers, such as keras.optimizers.SGD(0.01)."
         )
-    base, settings, passes = type(optimizer), optimizer.get_config(), backward_passes_per_step
-    if passes > 1 and "gradient_accumulation_steps" not in settings:
-        raise HorovodError(
-            f"{base.__name__} cannot sum gradients over {passes} passes. Use 1, or an optimizer without loss scaling."
-        )
-    if passes > 1:
-        settings["gradient_accumulation_steps"] = passes
-    averaging = _EveryStep
-    if settings.get("gradient_accumulation_steps"):
-        averaging = _EveryKthStep
+    base = type(optimizer)
     # Under the name of its base: a saved or copied model then holds a plain optimizer, and loads without Horovod.
     names = {"__module__": base.__module__, "__qualname__": base.__qualname__}
-    averaged = type(base.__name__, (averaging, base), names).from_config(settings)
+    averaged = type(base.__name__, (_Averaging, base), names).from_config(optimizer.get_config())
     compat.copy_state(optimizer, averaged)
     return averaged
 
 
 def averages(optimizer: object) -> bool:
     """True if this optimizer averages its gradients over the ranks."""
-    return isinstance(optimizer, _EveryStep)
+    return isinstance(optimizer, _Averaging)
 
 
-class _EveryStep:
+class _Averaging:
     compared = False  # whether the ranks have been, which they are in the first step
 
     def apply(self, grads, trainable_variables=None):
         _compare(self, grads, trainable_variables)
         super().apply(_average(grads), trainable_variables)
-
-
-class _EveryKthStep(_EveryStep):
-    # Keras sums the gradients of k passes itself; in the k-th it clips their mean and updates. Averaging over the ranks
-    # comes in between. All ranks count the same steps, so all come here together.
-    def apply(self, grads, trainable_variables=None):
-        _compare(self, grads, trainable_variables)
-        super(_EveryStep, self).apply(grads, trainable_variables)
-
-    def _clip_gradients(self, grads):
-        return super()._clip_gradients(_average(grads))
 
 
 @tf.autograph.experimental.do_not_convert

@@ -72,6 +72,12 @@ class Job:
         """The newest run record; without one yet, the path <stem>.json."""
         return (self.records or [self._file(".json")])[-1]
 
+    @property
+    def printed(self) -> str:
+        """The text of .out so far. A line of a rank begins with `[1] `, also where horovodrun began it with
+        `[1]<stdout>:`. Raises OSError without a file."""
+        return self.out.read_text(errors="replace").replace("]<stdout>:", "] ")
+
     def progress(self) -> dict[str, Any]:
         """Where the training is: {fraction, epochs_done, epochs, step, steps, images_per_second}, or {}.
 

@@ -26,10 +26,6 @@ MORTAL = [
     "ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM); os.execvp(sys.argv[1], sys.argv[1:])",
 ]
 
-# Stands before horovodrun, which imports TensorFlow: after labs, this leaves .err empty (labs.quiet).
-_RUN = "import labs, runpy, sys; sys.argv.pop(0); runpy.run_path(sys.argv[0], run_name='__main__')"
-QUIETLY = [sys.executable, "-c", _RUN]
-
 
 def command(ranks: int, launcher: str | None = None) -> list[str]:
     """What stands before `python SCRIPT ...` to start `ranks` connected processes of it.
@@ -81,8 +77,7 @@ def command(ranks: int, launcher: str | None = None) -> list[str]:
         job = f"--jobid={os.environ['SLURM_JOB_ID']}"
         return [program, *options, job, *shares, f"--nodes={nodes}", f"--ntasks={ranks}"]
     if launcher == "horovodrun":
-        quietly = QUIETLY if beside.exists() else []
-        return [*quietly, program, "--gloo", *options, "-np", str(ranks), "-H", f"localhost:{ranks}"]
+        return [program, "--gloo", *options, "-np", str(ranks), "-H", f"localhost:{ranks}"]
     # MPICH's options: each line begins with its rank; in a job, ranks of this node are no steps of SLURM's.
     own = ["-prepend-rank", *(["-launcher", "fork", "-hosts", "localhost"] if tasks else [])]
     return [program, *options, *(own if beside.exists() else []), "-n", str(ranks)]

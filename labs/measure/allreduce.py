@@ -89,9 +89,10 @@ def row(ranks: int, size: int, seconds: Sequence[float]) -> dict[str, Any]:
 def fit(ranks: int, sizes: Sequence[int], seconds: Sequence[float]) -> tuple[dict, dict, float]:
     """(latency, bandwidth, largest relative residual) of the ring's formula; the first two are {value, unit, interval}.
 
-    seconds = 2 (K - 1) (latency + size / K / bandwidth), see labs.simulate.reduce.ring_seconds, by least squares with
-    weights 1 / seconds^2, so that small and large messages count alike. Their 95 % intervals come from the residuals,
-    with Student's t of n - 2 degrees of freedom (N. Draper and H. Smith, Applied Regression Analysis, section 1.4).
+    seconds = 2 (K - 1) (latency + size / K / bandwidth), since so many steps of a ring pass on a K-th each, by least
+    squares with weights 1 / seconds^2, so that small and large messages count alike. Their 95 % intervals come from the
+    residuals, with Student's t of n - 2 degrees of freedom (N. Draper and H. Smith, Applied Regression Analysis,
+    section 1.4).
     Raises LabsError if large messages took no longer than small ones.
     """
     import numpy as np

@@ -13,7 +13,6 @@ import re
 import sys
 import time
 import traceback
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +40,10 @@ def parse_memory(text: str | int) -> int:
 
 
 def search(
-    model="ResNet50V2", *, image_size=32, memory=None, bisect=0, start=1, limit=65536, runs=None, show=True
+    model="ResNet50V2", *, image_size=32, memory=None, start=1, limit=65536, runs=None, show=True
 ) -> dict[str, Any]:
-    """Largest batch of `model` whose training step fits in `memory`.
-
-    Doubles from `start` until memory runs out (or `limit`), all in one process; then halves the gap
-    `bisect` times, each in a new process, because memory that once ran out is fragmented.
+    """Largest batch of `model` whose training step fits in `memory`: doubles from `start` until memory runs out, or
+    `limit`, all in one process.
 
     memory: bytes, or text such as "1GiB", beyond what the process holds after a warm-up step (default
         1 GiB); with a GPU the device's memory limit (default: all of it)
@@ -58,81 +55,44 @@ def search(
     one that broke off, but not for lack of memory.
     """
     models.check_size(model, image_size)
-    memory = None if memory is None else parse_memory(memory)
-    name = f"maxbatch_{model}_{image_size}"
-    result = {"version": 1, "name": name, "kind": "measured", "model": model, "image_size": image_size}
-    result |= {"memory": memory, "device": None, "largest": None, "fails": None, "trials": [], "evidence": None}
+    options = {"model": model, "image_size": image_size, "memory": None if memory is None else parse_memory(memory)}
     batches = [2**k * start for k in range(32) if 2**k * start <= limit]
-    _attempt(result, batches, name, runs, show)
-    for number in range(bisect):
-        low, high = result["largest"], result["fails"]
-        if low is None or high is None or high - low < 2:
-            break
-        _attempt(result, [(low + high) // 2], f"{name}_bisect{number + 1}", runs, show)
-    files.write(Path(runs or jobs.folder()) / f"{name}.maxbatch.json", json.dumps(result, indent=1))
-    return result
-
-
-def largest_kept(model: str, image_size: int, beside: str) -> int | None:
-    """The largest batch that the search of `model` found and kept; None without one.
-
-    Raises UseError if the network `beside` was not searched with the same memory on the same device: then the two
-    largest batches cannot be compared.
-    """
-    result, other = _kept(model, image_size), _kept(beside, image_size)
-    if result and _budget(result) != _budget(other):
-        budgets = f"{model} ({_budget(result)}) and {beside} ({_budget(other)})"
-        raise UseError(f"the largest batches of {budgets} cannot be compared")
-    return result.get("largest")
-
-
-def _kept(model, image_size):
-    """The result of a search as it was kept; {} if there is none."""
-    with suppress(OSError, ValueError):
-        return json.loads((jobs.folder() / f"maxbatch_{model}_{image_size}.maxbatch.json").read_text(encoding="utf-8"))
-    return {}
-
-
-def _budget(result):
-    """The size of the images, the device and the memory of a search, as text."""
-    if not result.get("device"):
-        return "no search"
-    memory = f"{result['memory'] / GIB:.3g} GiB for a step" if result["memory"] else "all of its memory"
-    return f"{result['image_size']}x{result['image_size']} on {result['device']}, {memory}"
-
-
-def _attempt(result, batches, name, runs, show):
-    """One process that tries `batches` in order until one does not fit; its outcome goes into `result`."""
-    options = {key: result[key] for key in ("model", "image_size", "memory")} | {"batches": batches}
-    arguments = ["labs.measure.maxbatch", json.dumps(options)]
-    job = jobs.start("-m", *arguments, name=name, runs=runs, env=_CPU).wait(show=show)
+    name, arguments = f"maxbatch_{model}_{image_size}", json.dumps(options | {"batches": batches})
+    job = jobs.start("-m", "labs.measure.maxbatch", arguments, name=name, runs=runs, env=_CPU).wait(show=show)
     text = job.out.read_text(errors="replace")
     about = dict(re.findall(r"(?m)^(Device|Memory): (.*?)(?: bytes)?$", text))
-    result["device"] = about.get("Device")
-    result["memory"] = int(about["Memory"]) if "Memory" in about else result["memory"]
+    memory = int(about["Memory"]) if "Memory" in about else options["memory"]
+    result = {"version": 1, "name": name, "kind": "measured"} | options | {"memory": memory}
     tried = {}  # the last line on a batch counts
     for local_batch, outcome, seconds in _TRIAL.findall(text):
         fits = outcome.startswith("fits")
         tried[local_batch] = {"batch": int(local_batch), "fits": fits, "seconds": float(seconds) if fits else None}
     if not tried or job.state == "stopped":
         raise LabsError(f"The search gave no result. {job.explain()}")
-    result["trials"] += tried.values()
-    fits = [trial["batch"] for trial in result["trials"] if trial["fits"]]
-    fails = [trial["batch"] for trial in result["trials"] if not trial["fits"]]
-    result["largest"], result["fails"] = max(fits, default=None), min(fails, default=None)
-    if all(trial["fits"] for trial in tried.values()):
-        return
-    failure = failures.failure(job.err)
+    fits, fails = ([trial["batch"] for trial in tried.values() if trial["fits"] is fit] for fit in (True, False))
+    result |= {"device": about.get("Device"), "largest": max(fits, default=None), "fails": min(fails, default=None)}
+    result |= {"trials": [*tried.values()], "evidence": None}
+    failure = failures.failure(job.err) if fails else None
     if failure and failure["kind"] == "out of memory":
         result["evidence"] = {key: failure[key] for key in ("line_number", "line")} | {"file": str(job.err)}
-    elif job.state == "finished" or job.process.returncode > 0:
+    elif fails and (job.state == "finished" or job.process.returncode > 0):
         raise LabsError(f"A trial failed, but not for lack of memory. {job.explain()}")
     # else killed without a line: the trial counts, the evidence is missing, and `table` says so
+    files.write(Path(runs or jobs.folder()) / f"{name}.maxbatch.json", json.dumps(result, indent=1))
+    return result
+
+
+def budget(result):
+    """The size of the images, the device and the memory of a search (what `search` returns), as text."""
+    if not result.get("device"):
+        return "no search"
+    memory = f"{result['memory'] / GIB:.3g} GiB for a step" if result["memory"] else "all of its memory"
+    return f"{result['image_size']}x{result['image_size']} on {result['device']}, {memory}"
 
 
 def table(result: dict[str, Any]) -> str:
     """The search as text: one line per trial, then the border and its evidence."""
-    lines = [f"{result['model']} at {_budget(result)}", f"{'batch':>7}  result"]
+    lines = [f"{result['model']} at {budget(result)}", f"{'batch':>7}  result"]
     for trial in result["trials"]:
         outcome = f"fits ({trial['seconds']:.3g} s a step)" if trial["fits"] else "out of memory"
         lines.append(f"{trial['batch']:>7}  {outcome}")

@@ -6,7 +6,7 @@ notebook.
 
 from collections.abc import Iterable, Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from labs.show.figure import COLOURS, MARKERS, finished, new_figure, show
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["curves", "learning", "memory", "rounds", "scaling", "search", "show", "steps"]
+__all__ = ["curves", "learning", "rounds", "scaling", "show", "steps"]
 
 # quantity: (attribute of a run, axis label, unit)
 QUANTITIES = {
@@ -52,7 +52,7 @@ def _groups(runs):
         yield f"{label} ({kind})", sorted(members, key=lambda run: run.workers or 0), style
 
 
-def _legend(axis, *keys):
+def legend(axis, *keys):
     """The legend beside the axis, where it covers no line and no point."""
     axis.figure.set_figwidth(axis.figure.get_figwidth() + 2.6)
     axis.legend(*keys, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -99,7 +99,7 @@ def scaling(runs: Iterable[Run], quantities: Sequence[str] = ("epoch time", "thr
     unique = {}  # a curve that has no speedup, for example, stands in the other panels only
     for axis in axes[::-1]:
         unique |= dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True))
-    _legend(axes[-1], unique.values(), unique.keys())
+    legend(axes[-1], unique.values(), unique.keys())
     sentences.append(f"Bars show intervals: {BRACKETS}; of a single run, what rounding leaves open.")
     return finished(figure, " ".join(sentences), *(run.kind for run in runs), runs=runs)
 
@@ -120,7 +120,7 @@ def learning(runs: Sequence[Run]) -> "Figure":
     for axis in axes:
         axis.set(xlabel="epoch", xticks=range(1, longest + 1))
     if runs:
-        _legend(axes[1])
+        legend(axes[1])
     return finished(figure, " ".join(sentences), *(run.kind for run in runs), runs=runs)
 
 
@@ -159,7 +159,7 @@ def rounds(run: Run, baseline: Run) -> "Figure":
     for axis in (times, gain):
         axis.set(xlabel="round", xticks=numbers, ylim=(0, 1.08 * axis.dataLim.y1))
     times.legend(fontsize=9, loc="lower left")
-    _legend(gain)
+    legend(gain)
     sentences.insert(2, f"Speedup by round: {', '.join(map(_digits, ratios))}; geometric mean {found.value:.3g}.")
     return finished(figure, " ".join(sentences), run.kind, baseline.kind, runs=(baseline, run))
 
@@ -231,49 +231,6 @@ def _logarithmic(axis, which):
     line.set_minor_formatter(NullFormatter())
 
 
-def memory(parts_by_batch: dict[int, dict[str, float]]) -> "Figure":
-    """Memory of a training step by part, stacked, for several batch sizes.
-
-    parts_by_batch: {images per worker and step: {part: bytes}}
-    """
-    figure, (axis,) = new_figure(1, width=5.0)
-    batches = list(map(str, parts_by_batch))
-    parts = list(next(iter(parts_by_batch.values())))
-    bottom = np.zeros(len(batches))
-    for part, colour, hatch in zip(parts, COLOURS, cycle(("", "//", "..", "xx")), strict=False):
-        values = np.array([found[part] / 2**30 for found in parts_by_batch.values()])
-        axis.bar(batches, values, bottom=bottom, color=colour, hatch=hatch, label=part, edgecolor="white")
-        bottom += values
-    axis.set(xlabel="batch size (images)", ylabel="memory (GiB)", title="memory of one training step")
-    _legend(axis)
-    totals = ", ".join(f"{t:.2f} GiB at batch {b}" for b, t in zip(batches, bottom, strict=True))
-    alt = f"Stacked bars of memory by part ({', '.join(parts)}): {totals}. Only the activations grow."
-    return finished(figure, alt, "simulated", note="computed from the model")
-
-
-def search(result: dict[str, Any]) -> "Figure":
-    """Images per second of each batch size that labs.measure.maxbatch.search has tried, and where memory ran out.
-
-    result: what it returns.
-    """
-    figure, (axis,) = new_figure(1, width=5.0)
-    fits = [t for t in result["trials"] if t["fits"]]
-    sizes, rates = [t["batch"] for t in fits], [t["batch"] / t["seconds"] for t in fits]
-    axis.plot(sizes, rates, "-o", color=COLOURS[0], label="fits")
-    for number, trial in enumerate(t for t in result["trials"] if not t["fits"]):
-        axis.axvline(trial["batch"], color=COLOURS[1], ls="--", label=None if number else "out of memory")
-    ticks = [t["batch"] for t in result["trials"]]
-    axis.set_xscale("log", base=2)
-    axis.set_xticks(ticks, [str(t) for t in ticks], fontsize=9)
-    axis.set(xlabel="batch size (images)", ylabel="images per second (one step)", ylim=(0, None))
-    axis.set_title(f"{result['model']}: doubling until memory runs out")
-    _legend(axis)
-    largest = result["largest"] or "none that was tried"
-    border = f"{result['fails']} runs out of memory" if result["fails"] else "memory did not run out"
-    alt = f"Images per second over batch size for {result['model']}. Largest batch that fits: {largest}; {border}."
-    return finished(figure, alt, result["kind"])
-
-
 def curves(series: dict[str, Sequence[float]], *, x: str, y: str, title: str, start: int = 0) -> "Figure":
     """Several curves over steps or epochs.
 
@@ -284,6 +241,6 @@ def curves(series: dict[str, Sequence[float]], *, x: str, y: str, title: str, st
         axis.plot(range(start, start + len(values)), values, color=colour, marker=marker, ms=4, label=name)
     axis.set(xlabel=x, ylabel=y, title=title)
     axis.xaxis.get_major_locator().set_params(integer=True)
-    _legend(axis)
+    legend(axis)
     ends = (f"{name}: from {_digits(found[0])} to {_digits(found[-1])}." for name, found in series.items() if found)
     return finished(figure, f"{title}: {y} over {x}. {' '.join(ends)}", "measured")

@@ -1,18 +1,14 @@
-"""What the recorder sees of the training itself: where a script told it something else, and what Keras' optimizers do
-differently under MirroredStrategy.
+"""What the recorder sees of the training itself: the network and how it is distributed, the images that the steps took,
+and what Keras' optimizers do differently under MirroredStrategy."""
 
-What was only declared is not measured: images per second would follow from a batch size that was never used.
-"""
-
-import math
 import re
+import sys
 import warnings
 
 import keras
 
 from labs import compat
 from labs.errors import LabsError
-from labs.printed import several
 
 
 def check_strategy(model):
@@ -46,42 +42,38 @@ def check_strategy(model):
             )
 
 
-def start(model, declared):
-    """What is seen before the first step, as fields of the record: network, optimizer, learning_rate_schedule.
+def configuration(model):
+    """What a compiled Keras model says of its training: {"model", "strategy", "workers", "learning_rate"}, as
+    labs.results.run.Configuration has them; the rate is that of the first step. Raises LabsError."""
+    if not getattr(model, "optimizer", None):
+        raise LabsError("The recorder was given a model that is not compiled. Call model.compile(...) before.")
+    horovod, replicas = sys.modules.get("horovod.tensorflow"), compat.replicas(model)
+    if keras.backend.backend() == "jax":
+        strategy = "jax"
+    elif horovod and horovod.is_initialized():
+        strategy, replicas = "horovod", horovod.size()
+    else:
+        import tensorflow as tf
 
-    model: compiled Keras model; declared: labs.results.run.Configuration. Raises LabsError.
+        mirrored = isinstance(compat.strategy(model), tf.distribute.MirroredStrategy)
+        strategy = "mirrored" if mirrored else "single"
+    rate = float(str(keras.ops.convert_to_numpy(model.optimizer.learning_rate)))  # 0.01, not float32's 0.00999...
+    return {"model": network(model), "strategy": strategy, "workers": replicas, "learning_rate": rate}
+
+
+def start(model):
+    """What is seen before the first step, as fields of the record: optimizer, learning_rate_schedule.
+
+    Raises LabsError.
     """
     if model.steps_per_execution != 1:
         raise LabsError(
             f"The model was compiled with steps_per_execution={model.steps_per_execution}: single steps cannot be "
             "timed or counted, since Keras tells of the first one of each group only. Leave this option out."
         )
-    replicas = compat.replicas(model)
-    wanted = declared.workers if declared.strategy in ("mirrored", "jax") else 1
-    if replicas != wanted:
-        raise LabsError(
-            f"The recorder was told {several(declared.workers, 'worker')}, strategy {declared.strategy!r}, but the "
-            f"model was made for {several(replicas, 'replica')}: its times would be recorded for the wrong number of "
-            "workers. Pass all of them to MirroredStrategy(devices=...), and build and compile the model in its "
-            "scope()."
-        )
-    name = network(model)
-    if name and name != _named(declared.model or ""):
-        raise LabsError(
-            f"The recorder was told model={declared.model!r}, but the network that trains is {name}: its times would "
-            "stand under a wrong name. Give the recorder the network's own name."
-        )
-    optimizer, seen = model.optimizer, {"network": name, "optimizer": type(model.optimizer).__name__}
-    if isinstance(schedule := optimizer.get_config().get("learning_rate"), dict):
+    seen = {"optimizer": type(model.optimizer).__name__}
+    if isinstance(schedule := model.optimizer.get_config().get("learning_rate"), dict):
         seen["learning_rate_schedule"] = schedule.get("class_name")
-    rate = float(keras.ops.convert_to_numpy(optimizer.learning_rate))
-    if declared.learning_rate is not None and not math.isclose(
-        rate, declared.learning_rate, rel_tol=1e-4, abs_tol=1e-9
-    ):
-        raise LabsError(
-            f"The recorder was told a learning rate of {declared.learning_rate:g}, but the optimizer begins with "
-            f"{rate:g}. Give both the same one: the rate after scaling."
-        )
     return seen
 
 
@@ -98,25 +90,25 @@ def images(model, declared, steps, processes=1):
     if not (steps - 1) * local_batch < seen <= steps * local_batch:
         per_rank = " on each rank" if processes > 1 else ""
         raise LabsError(
-            f"The recorder was told {declared.global_batch} images a step (batch_size), which is "
-            f"{local_batch}{per_rank}; but {seen} images were taken in {steps} steps, {seen / steps:.4g} a step: "
-            "images per second would be wrong. Make the pipeline with this batch size; with arrays, pass batch_size to "
-            "fit."
+            f"--batch_size asks for {declared.global_batch} images a step, which is {local_batch}{per_rank}; but "
+            f"{seen} images were taken in {steps} steps, {seen / steps:.4g} a step: images per second would be wrong. "
+            "Make the pipeline with this batch size; with arrays, pass batch_size to fit."
         )
     return seen * processes
 
 
 def network(model):
-    """The name of the network of keras.applications in this model, or None if it holds no such network."""
-    names = (_named(layer.name) for layer in [model, *getattr(model, "layers", [])] if isinstance(layer, keras.Model))
-    return next(filter(None, names), None)
+    """The name of the network that a Keras model trains: of keras.applications, if it holds one of them; else that of
+    the model which stands last in it, else its own."""
+    layers = getattr(model, "layers", [])
+    known = (_application(layer.name) for layer in [model, *layers] if isinstance(layer, keras.Model))
+    return next(filter(None, known), (layers[-1] if layers and isinstance(layers[-1], keras.Model) else model).name)
 
 
-def _named(text):
-    """The network of keras.applications that a text names, the longest name in it; None if it names none of them."""
-    plain = _plain(text)
-    found = [name for name in dir(keras.applications) if name[0].isupper() and _plain(name) in plain]
-    return max(found, key=len, default=None)
+def _application(name):
+    """The network of keras.applications that a name holds, the longest one; None if it holds none of them."""
+    names = [each for each in dir(keras.applications) if each[0].isupper() and _plain(each) in _plain(name)]
+    return max(names, key=len, default=None)
 
 
 def _plain(name):

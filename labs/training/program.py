@@ -64,8 +64,7 @@ def main(argv=None):
             # As on one GPU, so on many: XLA must not speed up only the baseline. JAX compiles on any number with XLA.
             jit_compile=args.strategy == "jax",
         )
-    asked = {"model": args.model, "strategy": args.strategy, "workers": args.workers}
-    recorder = training.Recorder(args, **asked, images=len(dataset.images), learning_rate=learning_rate)
+    recorder = training.Recorder(args, model, images=len(dataset.images))
     verbose = 2 if rank == 0 else 0
     for _ in training.repeats(args, recorder, model):
         model.fit(images, epochs=args.epochs, shuffle=False, verbose=verbose, callbacks=[*callbacks, recorder])

@@ -33,11 +33,8 @@ class Recorder(keras.callbacks.Callback):
     """Times every step of `fit` and keeps `path`, runs/<name>.json, up to date. record: what has been recorded so far.
 
     args: parsed command line (see `arguments`; also `epochs` and `batch_size`, the global batch)
-    model: name of the network
-    strategy: "single", "mirrored", "horovod" or "jax"
-    workers: how many take part
+    model: compiled; it says which network trains, on how many workers, with which strategy and rate
     images: number of images in the data set
-    learning_rate: the rate in use, after scaling; None: not to be compared with the optimizer's
 
     Where trainings take turns (labs.jobs.turns), an epoch begins when it is this one's turn.
 
@@ -48,39 +45,29 @@ class Recorder(keras.callbacks.Callback):
     the validation begins; so steps add up to the epoch. The recorder never waits for the device: on
     a GPU and with JAX, single step times are smoothed; their sum is exact: the end of an epoch waits for the metrics.
 
-    What it sees of the training goes into the record: images of each epoch, optimizer, network. If that is not what it
-    was told (batch, rate, workers, network), the training stops: LabsError.
-
-    Raises LabsError if the record cannot be written, UseError for less than 1 epoch or
-    repeat, with "horovod" ranks.RankError if ranks disagree.
+    Raises LabsError if the record cannot be written, or steps take other numbers of images than `batch_size`, UseError
+    for less than 1 epoch or repeat, with "horovod" ranks.RankError if ranks disagree.
     """
 
-    def __init__(
-        self, args: Namespace, *, model: str, strategy: str, workers: int, images: int, learning_rate: float | None
-    ):
+    def __init__(self, args: Namespace, model: keras.Model, *, images: int):
         super().__init__()
         check(args)
-        if images is None:
-            raise LabsError(
-                "The recorder was told images=None: images per second would not be known. Pass the number that was "
-                "loaded, len(dataset.images)."
-            )
         self._asked = args
         self.rank, self.repeat, self._processes = 0, 0, 1
-        name = run_name(args, model, strategy, workers)
+        seen = observed.configuration(model)
+        workers = seen["workers"]
+        name = run_name(args, seen["model"], seen["strategy"], workers)
         self.path = Path(args.runs) / f"{name}.json"
         self.progress = self.path.with_suffix(".progress")
         asked = {key: getattr(args, key) for key in ("dataset", "images", "image_size", "seed", "repeats")}
-        told = {"model": model, "workers": workers, "learning_rate": learning_rate}
         configuration = Configuration(
-            strategy=strategy,
             nodes=1,
             global_batch=args.batch_size,
             local_batch=args.batch_size // workers,
             precision=keras.config.dtype_policy().name,
             epochs_per_repeat=args.epochs,
             **asked,
-            **told,
+            **seen,
         )
         self.record = Run(
             name=name,
@@ -90,18 +77,18 @@ class Recorder(keras.callbacks.Callback):
             oversubscribed=devices.oversubscribed(workers),
             epochs=[],
             machine=devices.machine(),
-            versions=devices.versions(strategy),
+            versions=devices.versions(seen["strategy"]),
             command=_command(),
             script_sha256=_script_sha256(),
             started=_now(),
             job_id=os.environ.get("SLURM_JOB_ID"),
         )
-        self.start(vars(args) | told)
+        self.start(vars(args) | seen)
 
-    def start(self, told: dict) -> None:
+    def start(self, settings: dict) -> None:
         """Agree with the other ranks, join those that take turns, and leave the record at its beginning.
 
-        told: the settings that all ranks must have been told alike, {name: value}.
+        settings: what must be equal on all ranks, {name: value}.
         """
         record, ranked = self.record, self.record.configuration.strategy == "horovod"
         if ranked:
@@ -109,9 +96,9 @@ class Recorder(keras.callbacks.Callback):
 
             self._processes = hvd.local_size()  # on this node, all as busy as this one
             self.rank, record.configuration.nodes, record.oversubscribed = ranks.place()
-            ranks.agree(**told)
+            ranks.agree(**settings)
             ranks.agree("they would not train on the same data", images=record.dataset_images)
-        self._gate = waiting.join(told["workers"] if ranked else 1)
+        self._gate = waiting.join(settings["workers"] if ranked else 1)
         if self._gate:
             record.study, record.order_seed = self._gate.study, self._gate.order_seed
             record.job_id = record.job_id or os.environ.get("LABS_WITHIN")  # of the study
@@ -119,7 +106,7 @@ class Recorder(keras.callbacks.Callback):
             with contextlib.suppress(OSError):  # a job's start has done this already
                 self.path.rename(self.path.with_name(f"{files.free(self.path.parent, record.name)}.json"))
             records.save(self.path, record)  # an unwritable folder is found before the training, not after
-        if os.environ.get("LABS_RUN") or (ranked and told["workers"] > 1):
+        if os.environ.get("LABS_RUN") or (ranked and settings["workers"] > 1):
             stacks.register(self.path.with_suffix(""))
         atexit.register(self._close)
         script = "ipykernel" not in sys.modules and threading.current_thread() is threading.main_thread()
@@ -134,7 +121,7 @@ class Recorder(keras.callbacks.Callback):
             ranks.same_weights(self.model, "before the first step")
         observed.check_strategy(self.model)
         if self.repeat == 0:
-            self.record.observed = observed.start(self.model, self.record.configuration)
+            self.record.observed = observed.start(self.model)
 
     def on_epoch_begin(self, epoch, logs=None):
         self._turn = self._gate.wait() if self._gate else {}

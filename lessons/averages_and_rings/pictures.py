@@ -7,7 +7,7 @@ import numpy as np
 
 from labs.errors import number, whole
 from labs.show.figure import COLOURS
-from labs.simulate import reduce
+from lessons import reduce
 from lessons.averages_and_rings import sgd, stragglers
 from lessons.canvas import boxes, canvas, done
 from lessons.drawing import beside, logarithmic

@@ -22,7 +22,7 @@ import numpy as np
 from labs import devices, files, jobs, presets
 from labs.errors import LabsError
 from labs.results import metrics
-from labs.simulate import reduce
+from lessons import reduce
 
 
 class RingError(LabsError):

@@ -9,7 +9,7 @@ import numpy as np
 from labs import recorded
 from labs.errors import UseError, number, whole
 from labs.show.figure import COLOURS, MARKERS
-from labs.simulate import memory as simulated
+from lessons import memory as simulated
 from lessons.basic_concepts import laws, pipeline
 from lessons.canvas import boxes, canvas, done
 from lessons.drawing import beside, logarithmic
@@ -191,7 +191,7 @@ def memory(network="ResNet50V2", batch=32, optimizer="momentum", precision="floa
     """Memory of each device for images of 224x224, its parts stacked in one bar, beside the memory of devices.
 
     batch: images of each device; optimizer: "SGD", "momentum", "Adam"; precision: "float32" or "float16" of all values
-    (programs keep some of them in 32 bit); sharded: see labs.simulate.memory.
+    (programs keep some of them in 32 bit); sharded: see lessons.memory.
     """
     networks = recorded.networks()
     for name, value, known in (

@@ -11,8 +11,9 @@ from labs.checks.reading import close, near
 @cache
 def _parts():
     from labs import models
+    from lessons import counts
 
-    return models.memory(models.network("ResNet50V2", 32, 10), 1, optimizer_slots=1)
+    return counts.memory(models.network("ResNet50V2", 32, 10), 1, optimizer_slots=1)
 
 
 @judges("rate.1")

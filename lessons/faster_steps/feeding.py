@@ -71,7 +71,7 @@ def as_written(pipeline):
 
 def network():
     """The network, for uint8 images of 32 x 32 x 3."""
-    model = keras.Sequential([keras.Input((32, 32, 3)), keras.layers.Rescaling(1 / 255)])
+    model = keras.Sequential([keras.Input((32, 32, 3)), keras.layers.Rescaling(1 / 255)], name="small")
     for filters in (16, 32):
         model.add(keras.layers.Conv2D(filters, 3, strides=2, padding="same", activation="relu"))
     model.add(keras.layers.Flatten())

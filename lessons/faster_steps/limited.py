@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from labs import data, devices, jobs  # first: it silences TensorFlow's start-up messages
-from labs.models import counts
+from lessons import counts
 from lessons.faster_steps.sampler import Sampler
 
 CASES = "ABCDEF"

@@ -191,9 +191,10 @@ def tensors(count, size):
 def _resnet():
     """Of ResNet50V2: trainable variables, all variables, layers, and bytes of its gradient."""
     from labs import models
+    from lessons import counts
 
     network = models.network("ResNet50V2", 32, 10)
-    gradient = models.memory(network, batch=1)["gradients"]
+    gradient = counts.memory(network, batch=1)["gradients"]
     return len(network.trainable_weights), len(network.weights), len(network.layers), gradient
 
 

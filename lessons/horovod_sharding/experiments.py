@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labs import devices, jobs
+from labs import devices, jobs, presets
 from labs.results.run import load
 
 
@@ -19,11 +19,14 @@ def unequal(steps_0, steps_1):
     print(*dict.fromkeys(lines), sep="\n")
 
 
-def on_1_and_2_ranks(script, name, local_batch, *options):
-    """Train with a script on 1 and on 2 ranks, in turns: {(name, ranks): run record}, empty if one did not finish.
+def on_1_and_2_ranks(script, name, local_batch):
+    """Train with a script on 1 and on 2 ranks, in turns, 6 epochs of 1792 images (a test trains for 2 of 256):
+    {(name, ranks): run record}, empty if one did not finish.
 
     local_batch: images per step of each rank. Empty, too, without Horovod; then one line says so.
     """
+    images, side, epochs = (256, 32, 2) if presets.choose().name == "test" else (1792, 64, 6)
+    options = ["--images", images, "--image_size", side, "--epochs", epochs]
     if not devices.has("horovod"):
         return {}
     turns = jobs.Turns()

@@ -71,7 +71,7 @@ def main():
         optimizer = DistributedOptimizer(optimizer)
 
     hidden, last = keras.layers.Dense(32, "relu"), keras.layers.Dense(len(dataset.classes), "softmax")
-    dense = keras.Sequential([keras.layers.Flatten(), hidden, last])
+    dense = keras.Sequential([keras.layers.Flatten(), hidden, last], name="dense")
     network = dense if args.network == "dense" else models.network(args.network, args.image_size, len(dataset.classes))
     model = keras.Sequential([models.preprocessing(args.image_size), network])
     model.build((None, *dataset.images.shape[1:]))
@@ -80,8 +80,7 @@ def main():
     callbacks = [Disturb(args.slow, 1 if args.accident else None)]
     if not args.unchecked:
         callbacks += [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()]
-        run = {"model": args.network, "strategy": "horovod", "workers": hvd.size(), "learning_rate": args.rate}
-        callbacks += [training.Recorder(args, images=len(dataset.labels), **run)]
+        callbacks += [training.Recorder(args, model, images=len(dataset.labels))]
 
     before = ranks.compare_weights(model)
     verbose = 0 if hvd.rank() else 2

@@ -70,8 +70,7 @@ def main():
     model = models.build("SmallCNN", args.image_size, len(dataset.classes))
     optimizer = keras.optimizers.SGD(args.rate)
     model.compile(optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=False)
-    asked = {"model": "SmallCNN", "strategy": "single", "workers": 1}
-    recorder = training.Recorder(args, **asked, images=len(kept.images), learning_rate=args.rate)
+    recorder = training.Recorder(args, model, images=len(kept.images))
     held_back = dataset.images[-VALIDATION:], dataset.labels[-VALIDATION:]
     model.fit(train, validation_data=held_back, epochs=args.epochs, shuffle=False, verbose=2, callbacks=[recorder])
 

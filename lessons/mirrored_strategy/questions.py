@@ -178,8 +178,9 @@ def replicas_step(function):
 @judges("mirrored.8")
 def gradient_bytes(size):
     from labs import models
+    from lessons import counts
 
-    parts = models.memory(models.network("ResNet50V2", 32, 10), batch=1)
+    parts = counts.memory(models.network("ResNet50V2", 32, 10), batch=1)
     gradient, weights = parts["gradients"], parts["weights"]  # bytes: of what is trained, and of all variables
     yield close(size, gradient), None
     yield near(size, gradient / 4), "This is the number of gradients. How many bytes does a float32 take up?"

@@ -3,6 +3,9 @@
 Own and recorded runs come from two machines, so a comparison of the two networks never mixes them.
 """
 
+import json
+from contextlib import suppress
+
 from labs import jobs
 from labs.errors import UseError
 from labs.measure import maxbatch, study
@@ -42,13 +45,33 @@ def lacks(small_files, large):
     return f"Your own runs come from different hardware: {', '.join(hardware)}." if len(hardware) > 1 else ""
 
 
+def largest_kept(model, image_size, beside):
+    """The largest batch that the search of `model` found and kept; None without one.
+
+    Raises UseError if the network `beside` was not searched with the same memory on the same device: then the two
+    largest batches cannot be compared.
+    """
+    result, other = _kept(model, image_size), _kept(beside, image_size)
+    if result and maxbatch.budget(result) != maxbatch.budget(other):
+        budgets = f"{model} ({maxbatch.budget(result)}) and {beside} ({maxbatch.budget(other)})"
+        raise UseError(f"the largest batches of {budgets} cannot be compared")
+    return result.get("largest")
+
+
+def _kept(model, image_size):
+    """The result of a search as it was kept; {} if there is none."""
+    with suppress(OSError, ValueError):
+        return json.loads((jobs.folder() / f"maxbatch_{model}_{image_size}.maxbatch.json").read_text(encoding="utf-8"))
+    return {}
+
+
 def largest_batch(model, image_size):
     """(the largest batch that the search of T8 found, "measured"); without a search of both networks with the same
     memory one of another machine and "recorded"; where there is no recorded one either, None. A printed line says why.
     """
     recorded = LARGEST.get((model, image_size))
     try:
-        if found := maxbatch.largest_kept(model, image_size, LARGE if model == SMALL else SMALL):
+        if found := largest_kept(model, image_size, LARGE if model == SMALL else SMALL):
             return found, "measured"
         why = "" if recorded else "no search of T8 (notebook 09) is kept here"
     except UseError as problem:

@@ -9,7 +9,7 @@ strategies   for each MirroredStrategy the names of its devices
 networks     for each network of keras.applications: what it was called with, and whether in a strategy's scope
 fits         for each `fit`: what it was given, the compiled model, two epochs as lists of sample numbers
 record       the run record that it left, or None
-hvd          of a Horovod rank: whether it was started, asked too early, pinned; the rate that its recorder was given
+hvd          of a Horovod rank: whether it was started, asked too early, pinned
 """
 
 import ast

@@ -30,8 +30,6 @@ def put(facts, rank, size, local_size, leave):
 
         def __init__(self, *args, **options):
             super().__init__()
-            given = inspect.signature(real.__init__).bind(self, *args, **options).arguments
-            seen["declared_rate"] = given["learning_rate"]
 
     def pin(*args, **options):
         seen["pins"].append(dict(inspect.signature(real_pin).bind(*args, **options).arguments))

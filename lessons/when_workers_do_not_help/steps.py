@@ -22,8 +22,8 @@ from labs.jobs import launch
 from labs.measure.breakdown import too_noisy
 from labs.measure.step import over_ranks, timed
 from labs.results import intervals, metrics
-from labs.simulate.reduce import ring_seconds
 from lessons import step_model
+from lessons.reduce import ring_seconds
 
 GLOBAL_BATCH = 32
 PARTS = ("start of operations", "computing", "sharing the machine", "exchange and waiting")

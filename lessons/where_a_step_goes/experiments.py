@@ -7,8 +7,9 @@ from statistics import fmean
 from labs import jobs, recorded, results
 from labs.errors import UseError
 from labs.jobs import bar
-from labs.measure import breakdown, maxbatch
+from labs.measure import breakdown
 from labs.results import intervals, metrics
+from lessons.resnet152_scaling.experiments import largest_kept
 from lessons.where_a_step_goes.fitted import fit
 
 
@@ -74,7 +75,7 @@ def largest_batch(model, image_size, otherwise):
     where the other network of T8 was not searched with the same memory."""
     try:
         other = "ResNet152V2" if model == "ResNet50V2" else "ResNet50V2"
-        if found := maxbatch.largest_kept(model, image_size, other):
+        if found := largest_kept(model, image_size, other):
             return found
         why = "there is no search of T8 (notebook 09) here"
     except UseError as problem:

@@ -9,7 +9,7 @@ import numpy as np
 from labs.measure import breakdown
 from labs.printed import grouped
 from labs.results import intervals
-from labs.simulate.reduce import ring_bytes
+from lessons.reduce import ring_bytes
 from lessons.step_model import Line, Quantity, fitted_line, ranged, slowest
 
 NO_STEPS = "each round is one step, so stragglers and communication cannot be told apart; both count as exposed"

@@ -2,7 +2,7 @@
 measured ones; and, with controls, how the backward pass hides messages and how both networks would scale.
 
 The last one is computed (lessons.where_a_step_goes.what_if). Nothing here runs TensorFlow, except the first call of
-`what_if.networks`, in another process: facts of a network are kept (labs.models.counts).
+`what_if.networks`, in another process: facts of a network are kept (lessons.counts).
 """
 
 from functools import lru_cache
@@ -13,9 +13,9 @@ from labs.errors import number
 from labs.measure import breakdown as measured
 from labs.results import intervals
 from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
-from labs.simulate.reduce import ring_seconds
 from lessons.canvas import boxes, canvas, done
 from lessons.drawing import beside, logarithmic
+from lessons.reduce import ring_seconds
 from lessons.step_model import BACKWARD, buckets
 from lessons.where_a_step_goes.what_if import NAMES, WORKERS, efficiencies, first_below, fits, networks, steps
 

@@ -7,7 +7,7 @@ intervals. They hold what the inputs' ranges do.
 from functools import lru_cache
 from typing import NamedTuple
 
-from labs.models import counts
+from lessons import counts
 from lessons.step_model import BACKWARD, CYCLE, Quantity, exposed, ranged, slowest, two_rings
 
 NAMES = ("ResNet50V2", "ResNet152V2")
@@ -124,7 +124,7 @@ def ahead(interval):
 @lru_cache(64)
 def fits(network, precision="float32"):
     """About how many images per worker fit into a V100, with SGD and momentum: 92 % of its memory less weights,
-    gradients, momentum (float32) and the fusion buffer, over the activations (labs.models.counts) of an image."""
+    gradients, momentum (float32) and the fusion buffer, over the activations (lessons.counts) of an image."""
     facts = networks()[network]
     fixed = 4 * (facts.parameters + 2 * facts.trainable) + min(128 * 2**20, facts.gradient_bytes)
     return int((0.92 * MEMORY - fixed) / (facts.activation_bytes / (2 if precision == "float16" else 1)))

@@ -45,8 +45,7 @@ with strategy.scope():  # variables are created in here, so that each worker get
         jit_compile=False,
     )
 
-# The run record: every step of every epoch, under the network's own name.
-recorder = ...  # your code here
+recorder = training.Recorder(args, model, images=len(dataset.images))
 for _ in training.repeats(args, recorder, model):
     # Train; verbose=2 prints one line per epoch, which is your log. The data is shuffled already.
     ...  # your code here

@@ -57,14 +57,7 @@ if hvd.rank() == 0:
     print(f"Images: {len(dataset.images)}")
     print(f"Learning_rate: {learning_rate}", flush=True)
 
-recorder = training.Recorder(
-    args,
-    model="ResNet50V2",
-    strategy="horovod",
-    workers=hvd.size(),
-    images=len(dataset.images),
-    learning_rate=learning_rate,
-)
+recorder = training.Recorder(args, model, images=len(dataset.images))
 for _ in training.repeats(args, recorder, model):
     model.fit(train, epochs=args.epochs, shuffle=False, verbose=verbose, callbacks=[*callbacks, recorder])
 

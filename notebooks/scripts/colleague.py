@@ -40,14 +40,7 @@ if hvd.rank() == 0:
     print(f"Images: {len(dataset.images)}")
     print(f"Learning_rate: {learning_rate}", flush=True)
 
-recorder = training.Recorder(
-    args,
-    model="SmallCNN",
-    strategy="horovod",
-    workers=hvd.size(),
-    images=len(dataset.images),
-    learning_rate=learning_rate,
-)
+recorder = training.Recorder(args, model, images=len(dataset.images))
 callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback(), recorder]
 verbose = 2 if hvd.rank() == 0 else 0
 for _ in training.repeats(args, recorder, model):

@@ -30,8 +30,7 @@ optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(learning_rate))
 model = models.build("SmallCNN", image_size=args.image_size, classes=len(dataset.classes))
 model.compile(optimizer=optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=False)
 
-run = {"model": "SmallCNN", "strategy": "horovod", "workers": hvd.size(), "learning_rate": learning_rate}
-recorder = training.Recorder(args, images=len(dataset.images), **run)
+recorder = training.Recorder(args, model, images=len(dataset.images))
 callbacks = [recorder, hvd.callbacks.MetricAverageCallback()]
 verbose = 2 if hvd.rank() == 0 else 0
 for _ in training.repeats(args, recorder, model):

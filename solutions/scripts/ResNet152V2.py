@@ -55,17 +55,7 @@ with strategy.scope():  # variables are created in here, so that each worker get
         jit_compile=False,
     )
 
-# The run record: every step of every epoch, under the network's own name.
-### BEGIN SOLUTION
-recorder = training.Recorder(
-    args,
-    model="ResNet152V2",
-    strategy="mirrored",
-    workers=args.n_gpus,
-    images=len(dataset.images),
-    learning_rate=learning_rate,
-)
-### END SOLUTION
+recorder = training.Recorder(args, model, images=len(dataset.images))
 for _ in training.repeats(args, recorder, model):
     # Train; verbose=2 prints one line per epoch, which is your log. The data is shuffled already.
     ### BEGIN SOLUTION

@@ -53,7 +53,6 @@ model.compile(
 callbacks = []
 ### END SOLUTION
 
-asked = {"model": "small", "strategy": "single", "workers": 1, "learning_rate": learning_rate}
-recorder = training.Recorder(args, images=len(files), **asked)
+recorder = training.Recorder(args, model, images=len(files))
 for _ in training.repeats(args, recorder, model):
     model.fit(train, epochs=args.epochs, validation_data=validation, verbose=2, callbacks=[*callbacks, recorder])

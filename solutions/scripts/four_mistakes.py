@@ -36,8 +36,7 @@ optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(learning_rate))
 model = models.build("SmallCNN", image_size=args.image_size, classes=len(dataset.classes))
 model.compile(optimizer=optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=False)
 
-run = {"model": "SmallCNN", "strategy": "horovod", "workers": hvd.size(), "learning_rate": learning_rate}
-recorder = training.Recorder(args, images=len(dataset.images), **run)
+recorder = training.Recorder(args, model, images=len(dataset.images))
 ### BEGIN SOLUTION
 ### GIVEN: callbacks = [recorder, hvd.callbacks.MetricAverageCallback()]
 callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback(), recorder]

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from labs import files
 from labs.blanks import BuildError
+from labs.checks import tasks
 from teaching.author import names as public
 from teaching.author import render
 from teaching.author.execute import clean
@@ -113,6 +114,13 @@ def check(root, names=None) -> list[str]:
     there = (label_of(root, path) for pattern in patterns for path in sorted(root.glob(pattern)))
     alone = (name for name in there if name not in known)
     return problems + [f"{name}: has no source in solutions/; remove it, or write that and {FIX}" for name in alone]
+
+
+def words(root, path: str) -> int:
+    """How many words students read in the text cells of the notebooks on one of labs.checks.tasks.PATHS."""
+    every = pairs(Path(root).resolve())
+    texts = (every[lesson.notebook][1] for lesson in tasks.on_path(path))
+    return sum(len(cell.source.split()) for text in texts for cell in text.cells if cell.cell_type == "markdown")
 
 
 def differences(root: Path, path: Path, expected, executed: bool) -> list[str]:

@@ -9,9 +9,9 @@ from functools import cache
 from statistics import fmean, median, pstdev
 
 from labs.errors import LabsError
-from labs.models import counts
 from labs.printed import few, grouped
 from labs.report.gather import findings_of
+from lessons import counts
 from teaching.grading.finding import Finding, Severity, looked
 
 LEAST = 8  # steps: fewer say nothing about their spread
@@ -160,7 +160,7 @@ def _possible(name, record):
 
 @cache
 def _facts(model, image_size):
-    """What a network needs (labs.models.counts); None for one that cannot be counted."""
+    """What a network needs (lessons.counts); None for one that cannot be counted."""
     with suppress(LabsError):
         return counts.of(model, image_size, 10)
     return None

@@ -18,6 +18,7 @@ def test_lines_of_ranks_are_whole_and_carry_their_rank(tmp_path, needs_horovod):
         job = jobs.run(tmp_path / "say.py", name="say", runs=tmp_path, ranks=3, launcher=launcher, show=False)
         expected = [form.format(rank, f"line {i}") for rank in range(3) for i in range(20)]
         assert job.state == "finished" and sorted(job.out.read_text().splitlines()) == sorted(expected)
+        assert {line[:9] for line in job.printed.splitlines()} == {f"[{rank}] line " for rank in range(3)}
 
 
 def programs(folder, monkeypatch, *names):

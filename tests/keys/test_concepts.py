@@ -8,7 +8,7 @@ import pytest
 
 from labs import recorded
 from labs.results import log
-from labs.simulate import reduce
+from lessons import reduce
 from lessons.averages_and_rings import sgd, stragglers
 from lessons.basic_concepts import laws
 

@@ -12,6 +12,7 @@ from tree import ROOT
 from labs import models, recorded
 from labs.results import steps
 from labs.results.run import load
+from lessons import counts
 from lessons.averages_and_rings import sgd
 
 
@@ -46,7 +47,7 @@ def test_with_the_same_local_batch_each_of_8_devices_keeps_as_much_of_everything
 
 def test_images_with_sides_twice_as_long_make_the_batch_of_equal_memory_four_times_smaller():
     def border(pixels):
-        parts = models.memory(models.network("ResNet50V2", image_size=pixels, classes=10), 1, optimizer_slots=1)
+        parts = counts.memory(models.network("ResNet50V2", image_size=pixels, classes=10), 1, optimizer_slots=1)
         kept = parts.pop("activations")
         return sum(parts.values()) / kept
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tree import ROOT
 
-from labs.models import counts
 from labs.results import intervals
+from lessons import counts
 from lessons.resnet152_scaling.experiments import LARGE, LARGEST, SMALL
 from lessons.when_workers_do_not_help import trials
 

@@ -16,10 +16,9 @@ from labs import checks, devices, recorded, results
 from labs.checks import tasks
 from labs.errors import UseError
 from labs.measure import breakdown
-from labs.models import counts
 from labs.results import metrics
 from labs.show.figure import png
-from labs.simulate import reduce
+from lessons import counts, reduce
 from lessons.asked import question
 from lessons.averages_and_rings import pictures as TWO
 from lessons.averages_and_rings import sgd, stragglers

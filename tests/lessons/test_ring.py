@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from answers.averages_and_rings import gathered_on, scattered_backwards, scattered_in_place
 
-from labs.simulate import reduce
+from lessons import reduce
 from lessons.averages_and_rings import ring
 
 

@@ -12,9 +12,9 @@ import pytest
 from labs import jobs, presets
 from labs.measure import breakdown
 from labs.results import intervals, metrics
-from labs.simulate.reduce import ring_seconds
 from lessons import step_model
 from lessons.averages_and_rings import stragglers
+from lessons.reduce import ring_seconds
 from lessons.step_model import Quantity
 from lessons.where_a_step_goes import experiments, fitted, what_if
 

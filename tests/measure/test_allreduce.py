@@ -11,7 +11,7 @@ import pytest
 from labs import cli, jobs
 from labs.errors import LabsError, UseError
 from labs.measure import allreduce
-from labs.simulate.reduce import ring_seconds
+from lessons.reduce import ring_seconds
 
 
 def test_fit_recovers_a_ring_and_its_intervals_cover_it():
@@ -92,5 +92,3 @@ def test_what_was_not_measured_says_so_and_what_was_is_told(monkeypatch, tmp_pat
         else:
             assert code == 0 and "Note: oversubscribed: more ranks (99) than cores" in said
             assert "the ring's formula misses a message's time by up to" in said
-            assert cli.main([*words, "--json"]) == 0
-            assert json.loads(capsys.readouterr().out)["rows"][0]["bytes"] == 1024

@@ -20,15 +20,12 @@ def on_the_cpu(monkeypatch):
 
 
 @pytest.mark.more("a search with real steps, as in notebook 04")
-def test_a_search_by_real_steps_with_one_bisection(tmp_path):
-    result = maxbatch.search("SmallCNN", memory=96 * MIB, start=128, bisect=1, runs=tmp_path, show=False)
-    *trials, last = result["trials"]
-    border, evidence = trials[-1]["batch"], result["evidence"]
+def test_a_search_by_real_steps(tmp_path):
+    result = maxbatch.search("SmallCNN", memory=96 * MIB, start=128, runs=tmp_path, show=False)
+    trials, evidence = result["trials"], result["evidence"]
     assert [t["batch"] for t in trials] == [128 * 2**k for k in range(len(trials))] and len(trials) >= 2
     assert [t["fits"] for t in trials] == [True] * (len(trials) - 1) + [False]
-    assert last["batch"] == border * 3 // 4  # halfway between what fits and what fails
-    ends = (last["batch"], border) if last["fits"] else (border // 2, last["batch"])
-    assert (result["largest"], result["fails"]) == ends
+    assert (result["largest"], result["fails"]) == (trials[-2]["batch"], trials[-1]["batch"])
     line = Path(evidence["file"]).read_text().splitlines()[evidence["line_number"] - 1]
     assert line.strip() == evidence["line"] and "OOM when allocating tensor with shape[" in line
     assert json.loads((tmp_path / "maxbatch_SmallCNN_32.maxbatch.json").read_text()) == result
@@ -88,9 +85,6 @@ def test_borders(pretend):
     assert [(t["batch"], t["fits"]) for t in found["trials"]] == [(3, True), (6, True)]
     found, border = pretend(1, start=16384, memory="48MiB")  # not even the start fits
     assert border == (None, 16384) and "OOM when allocating tensor" in found["evidence"]["line"]
-    found, border = pretend(77, bisect=20)
-    assert border == (76, 77) and [t["batch"] for t in found["trials"][8:]] == [96, 80, 72, 76, 78, 77]
-    assert Path(found["evidence"]["file"]).name == "maxbatch_SmallCNN_32_bisect6.err"
     found, border = pretend(4, "os.kill(os.getpid(), signal.SIGKILL)")
     assert border == (2, 4) and found["evidence"] is None
     assert "no out-of-memory line was written" in maxbatch.table(found)

@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import json
 import re
 import shutil
 from pathlib import Path
@@ -74,11 +73,9 @@ def test_a_study_leaves_records_a_table_and_pictures_and_is_reused(measured, mon
         raise LabsError(f"started {name}")
 
     monkeypatch.setattr(anywhere, "start", start)
-    assert cli.main(["study", "--preset", "test", "--out", str(measured), "--json"]) == 0
-    said, told = capsys.readouterr()
-    result = json.loads(said)
-    assert [Path(p).stem for p in result["records"]] == NAMES and len(result["plots"]) == 4
-    assert [row["workers"] for row in result["runs"]] == [1, 2] and result["runs"][1]["speedup"] > 0
+    assert cli.main(["study", "--preset", "test", "--out", str(measured)]) == 0
+    told = capsys.readouterr().out
+    assert all(name in told for name in NAMES) and told.count(".png") == 4
     assert told.count("on record, reused") == 1, "both, for they are one study"
     for options in ({"fresh": True}, {"seed": 1}):
         with pytest.raises(LabsError, match=f"started {NAMES[0]}"):

@@ -18,17 +18,3 @@ def test_networks_take_small_uint8_images_and_give_probabilities():
     for name, size in (("ResNet50V2", 31), ("SmallCNN", 7), ("SmallCNN", -4)):
         with pytest.raises(UseError, match=f"not {size}x{size}"):
             models.build(name, size, 10)
-
-
-def test_memory_by_part():
-    """Of a network counted by hand: its activations alone grow with the batch."""
-    trainable = 9 * (3 * 16 + 16 * 32 + 32 * 64) + 2 * (16 + 32 + 64) + 650
-    values = 32 * 32 * 3 + 2 * (16 * 16 * 16 + 8 * 8 * 32 + 4 * 4 * 64) + 64 + 10
-    model = models.network("SmallCNN", 32, 10)
-    for batch, slots in ((1, 0), (3, 2)):
-        assert models.memory(model, batch, slots) == {
-            "weights": 4 * (trainable + 2 * (16 + 32 + 64)),
-            "gradients": 4 * trainable,
-            "optimizer": 4 * slots * trainable,
-            "activations": batch * 4 * values,
-        }

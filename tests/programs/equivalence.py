@@ -132,10 +132,10 @@ for name, make in OPTIMIZERS.items():
     found[name] = compared(model, alone, before) | {"start": float(before[0])}
     found[name] |= {"history": history, "reference": reference}
 
-# Averaging every 2nd step: as half as many steps with twice the batch
+# Keras adds up the averages of 2 steps: as half as many steps with twice the batch
 model, alone = network(200 + rank), network(200)
-before, sgd = numbers(alone), keras.optimizers.SGD(0.2)
-train(model, hvd.DistributedOptimizer(sgd, backward_passes_per_step=2), batches(), broadcast())
+before, sgd = numbers(alone), keras.optimizers.SGD(0.2, gradient_accumulation_steps=2)
+train(model, hvd.DistributedOptimizer(sgd), batches(), broadcast())
 train(alone, keras.optimizers.SGD(0.2), data.pipeline(dataset, 2 * GLOBAL, seed=5))
 found["every_2nd"] = compared(model, alone, before)
 

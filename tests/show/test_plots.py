@@ -14,6 +14,7 @@ from labs.results.intervals import UNKNOWN, Estimate
 from labs.results.run import Epoch, Run
 from labs.show import plots
 from labs.show.figure import png
+from lessons.batch_and_rate import pictures
 
 
 def measured(workers, source=None, model="ResNet50V2", strategy="mirrored", **changed):
@@ -60,8 +61,8 @@ FIGURES = {  # each with the units on its axes, in their order
         lambda: plots.learning(RUNS),
         ["epoch: training loss (cross-entropy, nats)", "epoch: training accuracy (share of images)"],
     ),
-    "memory": (lambda: plots.memory(PARTS), ["batch size (images): memory (GiB)"]),
-    "search": (lambda: plots.search(SEARCH), ["batch size (images): images per second (one step)"]),
+    "memory": (lambda: pictures.memory(PARTS), ["batch size (images): memory (GiB)"]),
+    "search": (lambda: pictures.search(SEARCH), ["batch size (images): images per second (one step)"]),
     "curves": (
         lambda: plots.curves({"a": [3.0, 2.0], "b": [3.0, 1.25]}, x="step", y="loss (nats)", title="two"),
         ["step: loss (nats)"],

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from labs import jobs, models, recorded, results
-from labs.models import counts
 from labs.results import log, tables
 from labs.results import run as records
+from lessons import counts
 
-# Multiply-adds of one image, as TensorFlow's profiler counts them (tests/models/test_facts.py).
+# Multiply-adds of one image, as TensorFlow's profiler counts them (tests/lessons/test_counts.py).
 MULTIPLY_ADDS = {"ResNet50V2": 3_482_255_360, "ResNet152V2": 10_906_697_728}
 
 

@@ -71,23 +71,17 @@ def look_at(path_or_text: str | Path, site: Site | str, root: Path | None = None
     return Subject(text, path.name, site, root)
 
 
-def report_on_script(path: str | Path, site: Site | str, as_json: bool = False) -> int:
+def report_on_script(path: str | Path, site: Site | str) -> int:
     """Print what was not looked at, then the findings on a batch script's file; returns the exit code: 1 if there is
     one, 3 if there is none in a script that was not tried out, else 0.
-
-    as_json: whether to print one JSON object instead, {file, site, tried_out, unknown, findings}
 
     Raises as `look_at`.
     """
     subject = look_at(Path(path), site)
     found, untried = subject.findings, subject.untried
-    if as_json:
-        rows = {"file": str(path), "site": subject.site.id, "tried_out": not untried, "unknown": subject.unknown()}
-        print(printed.as_json(rows | {"findings": [one._asdict() for one in found]}))
-    else:
-        count = printed.several(len(found), "error") if found else "Nothing found"
-        how = "bash ran it in the sandbox, with stand-ins for Python, srun and all that a site has."
-        how = "It was not run: nothing is known of what it starts." if untried else how
-        last = f"{count} in {'the directives of ' * bool(untried)}{path} for {subject.site.id}. {how}"
-        print(*subject.unknown(), *[one.text() for one in found], last, sep="\n")
+    count = printed.several(len(found), "error") if found else "Nothing found"
+    how = "bash ran it in the sandbox, with stand-ins for Python, srun and all that a site has."
+    how = "It was not run: nothing is known of what it starts." if untried else how
+    last = f"{count} in {'the directives of ' * bool(untried)}{path} for {subject.site.id}. {how}"
+    print(*subject.unknown(), *[one.text() for one in found], last, sep="\n")
     return 1 if found else 3 if untried else 0

@@ -37,8 +37,7 @@ ANSWERS = {
         wrong=[
             script(('f"Model ResNet152V2 {args', 'f"Model ResNet50V2 {args')),
             script(('print(f"Model ResNet152V2 {args.n_gpus} workers")', "")),
-            script(('model="ResNet152V2"', 'model="ResNet50V2"')),
-            script(('strategy="mirrored"', 'strategy="single"')),
+            script(("keras.applications.ResNet152V2", "keras.applications.ResNet50V2")),
         ],
         secret=r"0\.03\b|devices=workers",
     ),

@@ -14,9 +14,8 @@ import sys
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from labs import compat
+from labs import compat, models
 from labs.errors import UseError, whole
-from labs.models import networks
 
 if TYPE_CHECKING:
     import keras
@@ -67,7 +66,7 @@ def of(name: str, image_size: int = 224, classes: int = 1000) -> Facts:
     Raises UseError: unknown name, a size for which the network cannot be built, or one with layers not known here.
     """
     asked = [name, whole("image_size", image_size), whole("classes", classes)]
-    code = "import json, sys; from labs.models import counts; counts.answer(*json.loads(sys.argv[1]))"
+    code = "import json, sys; from lessons import counts; counts.answer(*json.loads(sys.argv[1]))"
     command = [sys.executable, "-c", code, json.dumps(asked)]
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL)
@@ -82,12 +81,12 @@ def answer(name: str, image_size: int, classes: int) -> None:
     import keras
 
     build: Any = getattr(keras.applications, name, None)
-    if not inspect.isfunction(build) and name not in networks.NAMES:
+    if not inspect.isfunction(build) and name not in models.NAMES:
         sys.exit(f"No network is called {name!r}. Give a name as in keras.applications: ResNet50V2.")
     try:
         with keras.StatelessScope(initialize_variables=False):  # shapes, without memory for the weights
-            if name in networks.NAMES:
-                model = networks.network(name, image_size, classes)
+            if name in models.NAMES:
+                model = models.network(name, image_size, classes)
             else:
                 model = build(weights=None, input_shape=(image_size, image_size, 3), classes=classes)
         facts = from_model(model)

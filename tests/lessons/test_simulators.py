@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from labs.errors import UseError
-from labs.simulate import memory, reduce
+from lessons import memory, reduce
 from lessons.averages_and_rings import sgd, stragglers
 from lessons.basic_concepts import laws, pipeline
 

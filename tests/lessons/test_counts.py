@@ -1,4 +1,4 @@
-"""labs.models.counts agrees with Keras, with published tables and with counting by hand."""
+"""lessons.counts agrees with Keras, with published tables and with counting by hand."""
 
 import contextlib
 import dataclasses
@@ -13,7 +13,7 @@ import pytest
 
 from labs import models
 from labs.errors import UseError
-from labs.models import counts
+from lessons import counts
 
 
 @pytest.fixture(autouse=True)
@@ -125,7 +125,7 @@ def test_each_kind_of_layer_by_hand():
 
 def test_a_process_is_asked_once_and_this_one_loads_no_tensorflow(cold):
     code = (
-        "import sys, labs.devices; from labs.models import counts; found = counts.of('SmallCNN', 48, 7); "
+        "import sys, labs.devices; from lessons import counts; found = counts.of('SmallCNN', 48, 7); "
         "print([m for m in ('tensorflow', 'keras') if m in sys.modules], found.multiply_adds); "
         "counts.subprocess = None; print(counts.of('SmallCNN', 48, 7) == found)"
     )
@@ -153,3 +153,17 @@ def test_models_without_a_graph():
     for model in (models.build("SmallCNN", 32, 10), None):
         with pytest.raises(UseError, match="no graph of layers"):
             counts.from_model(model)
+
+
+def test_memory_by_part():
+    """Of a network counted by hand: its activations alone grow with the batch."""
+    trainable = 9 * (3 * 16 + 16 * 32 + 32 * 64) + 2 * (16 + 32 + 64) + 650
+    values = 32 * 32 * 3 + 2 * (16 * 16 * 16 + 8 * 8 * 32 + 4 * 4 * 64) + 64 + 10
+    model = models.network("SmallCNN", 32, 10)
+    for batch, slots in ((1, 0), (3, 2)):
+        assert counts.memory(model, batch, slots) == {
+            "weights": 4 * (trainable + 2 * (16 + 32 + 64)),
+            "gradients": 4 * trainable,
+            "optimizer": 4 * slots * trainable,
+            "activations": batch * 4 * values,
+        }
