@@ -42,26 +42,26 @@ def _doctor(args):
     option("--images", type=whole_from(1), help="train on this many images only"),
     option("--image_size", type=whole_from(1), help="pixels per side"),
     option("--seed", type=whole_from(0), default=0, help="of weights and shuffling (default: 0)"),
-    option("--out", default="runs", help="folder of records, logs and plots (default: runs)"),
+    option("--out", help="folder of records, logs and plots (default: $LABS_RUNS, else runs)"),
     option("--fresh", action="store_true", help="measure again what is on record"),
 )
 def _study(args):
     """Measure models on several numbers of workers: records, table, plots."""
-    from labs import presets, results
+    from labs import jobs, presets, results
     from labs.measure import study
 
     sizes = _of(args, "repeats epochs local_batch dataset images image_size")
     changed = {name: value for name, value in sizes.items() if value is not None}
     plan = dataclasses.replace(presets.choose(args.preset), **changed)
-    asked = _of(args, "models workers strategy launcher out fresh seed")
-    paths = study.run(plan, **asked, report=print)
+    options, out = _of(args, "models workers strategy launcher fresh seed"), args.out or jobs.folder()
+    paths = study.run(plan, **options, out=out, report=print)
     runs = results.load(paths)
     lines = [results.table(runs)]
     lines += [f"Is the difference on {workers} workers real? {verdict}" for workers, verdict in study.verdicts(runs)]
     table = "\n".join(lines)
-    files.write(Path(args.out, "table.txt"), table + "\n")
+    files.write(Path(out, "table.txt"), table + "\n")
     print(table)
-    print("Plots:", *study.draw(runs, args.out))
+    print("Plots:", *study.draw(runs, out))
 
 
 @command(
@@ -103,7 +103,7 @@ def _why(args):
     option("--model", default="ResNet50V2", help="default: ResNet50V2"),
     option("--image_size", type=whole_from(1), default=32, help="pixels per side (default: 32)"),
     option("--memory", help="for a step, such as 1GiB (default: 1GiB, or the GPU's)"),
-    option("--out", help="folder of the evidence (default: runs)"),
+    option("--out", help="folder of the evidence (default: $LABS_RUNS, else runs)"),
 )
 def _maxbatch(args):
     """Largest batch size that fits into memory, with evidence."""

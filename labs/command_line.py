@@ -1,6 +1,6 @@
 """A command line whose commands are functions: `labs`, and the instructors' `teach`.
 
-Exit code 0: done, 1: found a problem, 2: wrong use. A command's docstring is its help.
+Exit code 0: done, 1: found a problem, 2: wrong use, 3: a script was not tried out. A command's docstring is its help.
 """
 
 import argparse

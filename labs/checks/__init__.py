@@ -4,7 +4,7 @@
 tasks           the items of all lessons, read from their tasks.toml
 judging         check, judge, answered, and the decorator `judges` that binds a function to an item
 prediction      predict, outcome, and both over all items
-reflection      reflect: what a written answer contains, ticked by the student
+reflection      reflect: what a written answer contains
 student_code    a student's code while it is judged: its error with its line, and an end to what has none
 kept            progress.json, and the progress over all items
 reading         what judges look at: numbers, what a function gives and changes

@@ -45,7 +45,7 @@ def imagenet() -> list[dict[str, Any]]:
 
 def networks() -> dict[str, tuple[int, int]]:
     """{name: (parameters, bytes of activations for one image)} of networks at 224x224 with 1000 classes, in float32,
-    as labs.models.counts counts them in Keras' models."""
+    as lessons.counts counts them in Keras' models."""
     found = json.loads((HERE / "networks.json").read_text(encoding="utf-8"))
     return {name: (facts["parameters"], facts["activation_bytes"]) for name, facts in found.items()}
 

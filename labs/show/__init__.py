@@ -2,6 +2,6 @@
 
 figure      what all figures share: made, stamped, shown
 plots       figures of runs
-widgets     controls above a picture that follows them; lines to tick
+widgets     controls above a picture that follows them
 tables      rows as a table
 """
