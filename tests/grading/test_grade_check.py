@@ -22,13 +22,13 @@ from teaching.grading import check, judge, points, rubric
 ROOT = Path(__file__).resolve().parents[2]
 ONE, TWO = "01_basic_concepts", "02_averages_and_rings"
 CALL = 'check("concepts.14", enough)'  # as the notebook has it
-START = "from labs.checks import answered, check, outcome, predict"
+START = "from labs.checks import check"
 FRACTION = "from fractions import Fraction\nenough = Fraction(27)"  # right, and cannot leave its process
-BEHIND_A_WRONG_ONE = 'if answered("concepts.5"):\n    check("concepts.8", 3.56, 3.9565217391304346)'
+BEHIND_A_WRONG_ONE = 'if check("concepts.5", "a") or True:\n    check("concepts.8", 3.56, 3.9565217391304346)'
 HONEST = [START, "%matplotlib inline\n!ls", "%%time\ncheck('slurm.1', 10)", FRACTION, CALL]
 HONEST += ['check("concepts.5", "a")', BEHIND_A_WRONG_ONE]
 ODD = [START, "import os\n" + FRACTION, CALL]  # right, and not plain
-BLANK = ['check("concepts.1", ...)', 'if answered("concepts.1"):\n    None + 1', "1 / 0"]
+BLANK = ['check("concepts.1", ...)', 'if not check("concepts.1", ...):\n    None + 1', "1 / 0"]
 
 
 def handed_in(out, number, cells, **more):

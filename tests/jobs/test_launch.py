@@ -110,6 +110,6 @@ def test_srun_here_becomes_the_launcher_of_as_many_ranks(monkeypatch, needs_horo
     ):
         srun.main([*options.split(), *PROGRAM])
         words = became.pop()
-        assert "horovodrun" in words[3] and words[-6:] == PROGRAM and words[words.index("-np") + 1] == ranks
+        assert "horovodrun" in words[0] and words[-6:] == PROGRAM and words[words.index("-np") + 1] == ranks
     assert srun.main(["--ntasks=x", "true"]).startswith("usage: srun")
     assert srun.main(["--ntasks=0", "true"]).startswith("labs.jobs.srun: ranks is 0")
