@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Basic concepts: why many devices, and how to divide the work
 #
-# **Time: 60 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 65 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** *an afternoon* (next: `03_mirrored_strategy`), *the practical* (next: `02_averages_and_rings`), *everything*.
 #
@@ -295,8 +295,8 @@ from labs.show import widgets
 widgets.explore(pictures.speedups, workers=[4, 16, 64, 256, 1024], serial=[0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5])
 
 # %% [markdown]
-# If the work is fixed, the speedup never exceeds $1/s$, however many workers there are. This is strong scaling. In weak
-# scaling, the divisible work grows and the serial part does not, so the speedup keeps growing. This is one reason why
+# If the work of a step is fixed, the speedup never exceeds $1/s$, however many workers there are. This is strong scaling.
+# In weak scaling, the divisible work grows and the serial part does not, so the speedup keeps growing. This is one reason why
 # training runs on many devices use large batches.
 #
 # ## Where the workers are

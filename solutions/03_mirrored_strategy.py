@@ -9,7 +9,7 @@
 # %% [markdown]
 # # MirroredStrategy: one network, several copies
 #
-# **Time: 60 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 50 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** *an afternoon* (next: `05_resnet50_scaling`), *the practical* (next: `04_batch_and_rate`), *everything*.
 #
@@ -373,9 +373,9 @@ check("mirrored.9", when)
 #
 # - the model and the optimizer are *created* inside the scope
 # - the pipeline gets the *global* batch size
-# - the learning rate grows by the same factor as the batch (notebook 04 says why)
+# - the learning rate grows by the same factor as the batch (the **linear rule**, Goyal et al. 2017)
 #
-# Write everything that comes before `fit`, for the strategy above. The next cell calls `fit`, outside the scope.
+# Write everything that comes before `fit`, for the strategy above. `fit` follows below, outside the scope.
 
 # %%
 more = data.load("digits", images=512)

@@ -293,8 +293,8 @@ outcome("resnet50.9", both / alone, how=how)
 # Draw one `figure` with three plots side by side: the epoch time, the images per second and the speedup of your own runs,
 # each against the number of workers. (Recorded runs are not accepted.) `runs` contains one run for each line of the table
 # above; its values are `run.workers`, `run.epoch_seconds.value`, `run.images_per_second.value` and `run.speedup.value`.
-# The axes must say in words what they show, with a unit where there is one, such as "seconds per epoch". These lines
-# replace `figure = ...`; you draw on the three axes:
+# The axes must say in words what they show, with a unit where there is one, such as "seconds per epoch". Write these lines
+# in place of `figure = ...`, then draw on the three axes:
 #
 # ```
 # figure = Figure(figsize=(12, 3.2), layout="constrained")
@@ -306,6 +306,7 @@ outcome("resnet50.9", both / alone, how=how)
 from matplotlib.figure import Figure
 
 ### BEGIN SOLUTION
+### GIVEN: figure = ...  # your code here
 figure = Figure(figsize=(12, 3.2), layout="constrained")
 epoch_time, rate, gain = figure.subplots(1, 3)
 workers = [run.workers for run in runs]

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # A batch script for a cluster
 #
-# **Time: 45 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 30 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `07_horovod_sharding`), *everything*; *an afternoon* leaves this notebook out.
 #
@@ -184,7 +184,7 @@ if batch_job:
 # Describe your runs in 4 to 7 sentences. (The report shows your scripts, logs, tables and figures beside them.) Say:
 #
 # - which scripts you completed (`ResNet50.py` and `ResNet50.sh`), for which numbers of workers and batch sizes, and
-#   whether these were the same in both
+#   whether both trained with the same batch sizes
 # - the name of the `.out` file of each run of notebook 05, and one line from it that confirms a number in the table
 # - the speedup with its interval, and beside it the accuracy and the number of updates in an epoch
 # - what a worker is, what limits the speedup, and which run, if any, is oversubscribed (has more workers than cores)

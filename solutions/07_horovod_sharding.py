@@ -176,7 +176,7 @@ if answered("sharding.6"):
 # ## Fair in every epoch
 #
 # There are two remedies. Either all workers `shard` one common order, or they `shard` first and then shuffle their own
-# shares. Write one of them as `fair`. Each epoch must have a new order, and each sample must be in exactly one share.
+# shares. Write the second one as `fair`. Each epoch must have a new order, and each sample must be in exactly one share.
 #
 # As in this course's scripts, each rank has a *global* seed of its own, from `keras.utils.set_random_seed(rank)`. The
 # order that `shuffle(n, seed=7)` draws depends on both seeds, and it is a new one each time you iterate over the data

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Horovod: one training run in many processes
 #
-# **Time: 65 minutes, including 5 minutes of computing on 2 cores.**
+# **Time: 75 minutes, including 5 minutes of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `09_resnet152_scaling`), *everything*; *an afternoon* leaves this notebook out.
 #
@@ -109,7 +109,8 @@ check("horovod.3", own_script)
 
 # %% [markdown]
 # Then write `distributed(optimizer)`: it returns an optimizer with the same settings as the given one. The
-# `apply(gradients, variables)` of the new optimizer first averages the gradients over all ranks.
+# `apply(gradients, variables)` of the new optimizer first averages the gradients over all ranks. (Define a subclass of
+# `type(optimizer)`, and create the new optimizer with its `from_config(optimizer.get_config())`.)
 # `hvd.grouped_allreduce(tensors)` averages a list of tensors in one exchange. All ranks must call the same collectives
 # (functions in which all ranks exchange data) in the same order.
 
@@ -188,7 +189,7 @@ script = "scripts/ResNet50_horovod.py"
 check("horovod.7", script)
 
 # %% [markdown]
-# **2. Pin.** `devices.pin` takes the index of a GPU (or core) on this node, and lets the process see only this one.
+# **2. Pin.** `devices.pin` takes the local rank and the local size, and lets the process see only its own GPU (or core).
 
 # %% labs={"id": "horovod.8"}
 check("horovod.8", script)
@@ -260,8 +261,8 @@ its_updates = "c"
 check("horovod.14", images_of_a_rank, steps_of_an_epoch, its_updates)
 
 # %% [markdown]
-# **Predict** the speedup of strong scaling on 2 ranks. (In each step, a rank computes for half as long, but exchanges
-# just as much.)
+# So this run does not follow the linear rule: only its speed counts. **Predict** the speedup of strong scaling on 2 ranks.
+# (In each step, a rank computes for half as long, but exchanges just as much.)
 
 # %% labs={"id": "horovod.15"}
 ### BEGIN SOLUTION

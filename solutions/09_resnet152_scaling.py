@@ -9,7 +9,7 @@
 # %% [markdown]
 # # What changes with a larger network?
 #
-# **Time: 85 minutes, including 9 minutes of computing on 2 cores.**
+# **Time: 70 minutes, including 9 minutes of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `10_two_networks`), *everything*; *an afternoon* leaves this notebook out.
 #
