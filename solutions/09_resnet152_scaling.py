@@ -165,8 +165,7 @@ for result in search.values():
 #
 # The search is over, so the machine is free for the training runs. There is one job for each number of workers, and the
 # jobs **take turns**, as in notebook 05. `begin()` starts them **in the background**, where they train for several
-# minutes. Go on reading and writing, but start nothing that computes: a round waits until the cores are free, but not
-# for ever.
+# minutes. Go on reading and writing, but start nothing that computes: rounds beside other programs are left out.
 
 # %%
 from labs import jobs
