@@ -76,7 +76,7 @@ ready = check("resnet50.3", script)
 # You start one job for each number of workers. The speed of a machine drifts: another program starts, or a laptop gets
 # warm. So the jobs take **turns**: one trains for an epoch while the others are paused, and then the next one trains.
 # One epoch of each job makes up a **round**. Whatever slows down a whole round slows down all the jobs equally. The
-# first epoch of each job is a warm-up.
+# first epoch of each job is a warm-up, which is not measured.
 #
 # In the menu *Kernel*, *Interrupt Kernel* stops the jobs and keeps what they have measured. Until the check above
 # passes, this notebook continues with *recorded* runs from a machine with 2 cores.
@@ -149,8 +149,9 @@ check("resnet50.5", round_speedups)
 # 1. Take their logarithms: twice as fast and half as fast are then equally far from 1.
 # 2. The **standard error** of the mean of the logarithms is their standard deviation divided by $\sqrt n$. (`stdev`
 #    divides by n - 1.)
-# 3. Go from this mean to both sides, by t standard errors. **Student's t** for n - 1 degrees of freedom is
-#    `stats.t.ppf(0.975, n - 1)`: 2.57 for six rounds, 4.30 for three.
+# 3. Go from this mean to both sides, by t standard errors. **Student's t** allows for a spread that is itself estimated
+#    from few rounds. For n - 1 degrees of freedom it is `stats.t.ppf(0.975, n - 1)`: 2.57 for six rounds, 4.30 for
+#    three, and 1.96 for very many.
 # 4. Take `exp` of the mean and of both ends: these are speedups again.
 #
 # Write `interval`: it returns the mean (this one is called *geometric*) and the two ends.
@@ -167,8 +168,8 @@ def interval(speedups):
     """(geometric mean, lower end, upper end) of the 95 % interval."""
     ### BEGIN SOLUTION
     logs = [log(speedup) for speedup in speedups]
-    reach = stats.t.ppf(0.975, len(logs) - 1) * stdev(logs) / sqrt(len(logs))
-    return exp(fmean(logs)), exp(fmean(logs) - reach), exp(fmean(logs) + reach)
+    margin = stats.t.ppf(0.975, len(logs) - 1) * stdev(logs) / sqrt(len(logs))
+    return exp(fmean(logs)), exp(fmean(logs) - margin), exp(fmean(logs) + margin)
     ### END SOLUTION
 
 
@@ -200,7 +201,7 @@ if answered("resnet50.6"):
     print(f"Student's t: {sum(hold)} of 1000 hold 1.6; with 1.96 in its place: {narrow.sum()} of 1000")
 
 # %% [markdown]
-# The factor 1.96 is for very many rounds. With six, it promises more than it keeps.
+# With six rounds, the factor 1.96 promises more than it keeps.
 #
 # ## Your study
 #
@@ -359,13 +360,13 @@ print({kind: float(f"{seconds:.4g}") for kind, seconds in steps_of.items()}, "se
 
 # %% [markdown]
 # The differences between one kind of step and the previous one are the parts of a step. Within a round, take *together*
-# minus *alone*: this is what **sharing the machine** costs.
+# minus *alone*: this is what **sharing the machine** costs. (A difference needs no logarithms.)
 
 # %%
 if apart:
     sharing = [together - alone for alone, together in zip(rounds["alone"], rounds["together"])]
-    mean, reach = fmean(sharing), stats.t.ppf(0.975, len(sharing) - 1) * stdev(sharing) / sqrt(len(sharing))
-    print("in this cell:", *(f"{1e3 * seconds:.2f}" for seconds in (mean, mean - reach, mean + reach)), "ms")
+    mean, margin = fmean(sharing), stats.t.ppf(0.975, len(sharing) - 1) * stdev(sharing) / sqrt(len(sharing))
+    print("in this cell:", *(f"{1e3 * seconds:.2f}" for seconds in (mean, mean - margin, mean + margin)), "ms")
     mean, ends = breakdown.parts(apart)["sharing the machine"]
     print("by labs:     ", *(f"{1e3 * seconds:.2f}" for seconds in (mean, *ends)), "ms")
 
@@ -375,7 +376,7 @@ if apart:
     shown = [{"part": part, "ms": 1e3 * s, "low": 1e3 * a, "high": 1e3 * b} for part, (s, (a, b)) in found.items()]
     headers = {"ms": "ms per step (measured)", "low": "95 % interval in these minutes, from", "high": "to"}
     tables.show(shown, headers=headers)
-    print(*(f"Mind: {note}." for note in apart["notes"]), sep="\n")
+    print(*(f"Note: {note}." for note in apart["notes"]), sep="\n")
 
 # %% [markdown]
 # *Computation* is the step of one worker alone. If the interval of a part contains 0, you cannot say that this part

@@ -142,7 +142,7 @@ check("slurm.3", gpus_of_the_late_line)
 
 # %% [markdown]
 # Submit your job. Where there is no SLURM, bash runs the script on this machine, and a message tells you so. On the
-# practice site, the training runs are short.
+# site `local`, which is for practice, the training runs are short.
 
 # %%
 from labs import blanks, jobs

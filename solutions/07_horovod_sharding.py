@@ -171,7 +171,7 @@ if answered("sharding.6"):
 # %% [markdown]
 # Each of K workers keeps 1/K of *its own* random order, so it leaves out a given sample with probability 1 - 1/K. In
 # each epoch, all K leave it out with probability $(1 - 1/K)^K$: this is 1/4 for two workers, and grows to more than a
-# third.
+# third. As many reads as are missing there are elsewhere: with two workers, another quarter is read twice.
 #
 # ## Fair in every epoch
 #
@@ -211,7 +211,8 @@ if answered("sharding.7"):
         print(f"epoch {epoch}: {sharding.sentence(found, n)}")
 
 # %% [markdown]
-# With `shard` first, each worker keeps its share for the whole run, and needs to store only this. The kit's
+# With `shard` first, each worker keeps its share for the whole run, and needs to store only this. (Its share must be a
+# fair sample, as in way 2 and not as in way 1.) The kit's
 # `data.order(dataset, global_batch, seed=...)` is a common order: a `tf.data.Dataset` of the sample numbers, cut to whole
 # global batches. It depends only on this seed and on the epoch, so it is the same on every rank. You shard it yourself.
 #

@@ -368,14 +368,14 @@ plots.show(plots.scaling(runs[:-1]))
 # Notebook 05 has the speedup with MirroredStrategy. You may compare the speedups, with their intervals, but not the
 # seconds: these come from different studies.
 #
-# ## What counts is the effective batch
+# ## What counts is the global batch
 #
-# K ranks average their gradients, so an update uses the images of all of them. The **effective batch** is K times the
-# local batch. You have two options:
+# K ranks average their gradients, so an update uses the images of all of them: the global batch, K times the local one.
+# You have two options:
 #
-# - **option 1**: keep the local batch. The effective batch becomes K times as large, and you multiply the rate by K (the
+# - **option 1**: keep the local batch. The global batch becomes K times as large, and you multiply the rate by K (the
 #   linear rule).
-# - **option 2**: divide the local batch by K. The effective batch and the rate stay the same.
+# - **option 2**: divide the local batch by K. The global batch and the rate stay the same.
 #
 # Train a small network three times, from the same weights and with the images in the same order: on 1 rank, then on K
 # ranks with each option. It has no batch normalisation, because that would depend on the local batch.
@@ -426,7 +426,7 @@ if curves:
 #
 # ## Submit the job
 #
-# Submit the batch script. (Without SLURM, bash runs it on this machine; on the practice site, the runs are short.)
+# Submit the batch script. (Without SLURM, bash runs it on this machine; on the site `local`, the runs are short.)
 
 # %%
 site = sites.load()

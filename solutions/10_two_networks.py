@@ -168,7 +168,7 @@ contrast_right = check("networks.3", contrast)
 
 # %% [markdown]
 # From these two numbers, the kit computes a 95 % interval for the ratio of the efficiencies, with Student's t as in
-# notebook 05. You decide how small a difference must be for it not to matter to you: with `matters = 0.05`, differences
+# notebook 05. (The degrees of freedom follow from both variances: Welch's rule.) You decide how small a difference must be for it not to matter to you: with `matters = 0.05`, differences
 # of up to 5 % do not matter. Then three answers are possible:
 #
 # - `"yes"`: the interval does not contain 1. The difference is real, even if it is small.
@@ -259,9 +259,10 @@ tables.show(shown, ("network", "batch", "bytes"), headers)
 #
 # A step of ResNet152V2 takes longer, and so does its exchange: it has 2.47 times as many bytes of gradient, and 2.95
 # times as many tensors. If a step takes more than 2.47 times as long, bytes favour ResNet152V2; if less than 2.95 times,
-# tensors favour ResNet50V2. Which counts for more depends on the links. Suppose that a step computes first, and then exchanges one tensor after another over a ring of K workers. For each tensor, the ring sends
-# 2 (K - 1) messages in a row, each of which has a **latency**. Through its link, each worker sends 2 (K - 1) / K times
-# the bytes of the gradient (notebook 02). Write the seconds of one exchange of all tensors.
+# tensors favour ResNet50V2. Which counts for more depends on the links. Suppose that a step computes first, and then
+# exchanges one tensor after another over a ring of K workers. For each tensor, the ring sends 2 (K - 1) messages in a
+# row, each of which has a **latency**. Through its link, each worker sends 2 (K - 1) / K times the bytes of the gradient
+# (notebook 02). Write the seconds of one exchange of all tensors.
 
 
 # %% labs={"id": "networks.6"}

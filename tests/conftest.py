@@ -16,7 +16,6 @@ from tree import ROOT
 
 # What a test starts is quiet and needs no display.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")  # else two lines on some CPUs, before the level is read
 os.environ.setdefault("MPLBACKEND", "Agg")
 # The other half of the tests computes beside each: rounds that take turns do not wait until it has ended.
 

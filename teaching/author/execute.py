@@ -8,6 +8,7 @@ from pathlib import Path
 from labs.blanks import BuildError
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_ONEDNN = re.compile(r"(WARNING: All log messages before absl.*\n)?I\d{4} .* port\.cc:\d+\] oneDNN custom op.*\n")
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _INTERACTIVE = "[interactive: run this cell to use it]"
 
@@ -65,12 +66,13 @@ def clean(notebook, root: Path | str) -> None:
     """Make outputs independent of the way they arrived, in place.
 
     Consecutive pieces of one stream become one, carriage returns are applied as a terminal does, widgets (which need a
-    kernel) become what they show without one or, where that is nothing, a line of text, timing metadata goes, and paths
-    below `root` or the home folder lose that beginning.
+    kernel) become what they show without one or, where that is nothing, a line of text, timing metadata goes, paths
+    below `root` or the home folder lose that beginning, and TensorFlow's lines that oneDNN is on are left out.
     """
     here, home = re.escape(str(Path(root).resolve())), re.escape(str(Path.home()))
 
     def neutral(text: str) -> str:
+        text = _ONEDNN.sub("", text)
         text = re.sub(rf"{here}(?![\w.-])", ".", re.sub(rf"{here}/", "", text))
         return re.sub(rf"{home}(?=/)", "~", text) if len(home) > 1 else text
 

@@ -330,6 +330,8 @@ def test_outputs_are_settled_merged_and_without_widgets_timing_and_paths(tmp_pat
     streams = [
         ("stdout", "1%\r"),
         ("stdout", "\x1b[K\x1b[31m2%\x1b[0m\r\n"),
+        ("stderr", "WARNING: All log messages before absl::InitializeLog() is called are written to STDERR\n"),
+        ("stderr", "I0000 00:00:1.2 7859 port.cc:153] oneDNN custom operations are on. You may see\n"),
         ("stderr", f"{tmp_path}/labs/x.py:3: warning\n"),
     ]
     notebook.cells[0].outputs = [v4.new_output("stream", name=name, text=text) for name, text in streams]

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+from tree import NO_GREETING
 from waiting import until
 
 from labs import jobs, ranks
@@ -194,7 +195,7 @@ def test_solution_ends_with_identical_weights_on_both_ranks(tmp_path, launcher, 
     assert replaced == 1
     (tmp_path / "small.py").write_text(text)
     arguments = ["--images", 64, "--batch_size", 32, "--epochs", 1, "--runs", tmp_path]
-    how = {"runs": tmp_path, "ranks": 2, "launcher": launcher, "env": {"PYTHONPATH": str(ROOT)}}
+    how = {"runs": tmp_path, "ranks": 2, "launcher": launcher, "env": {"PYTHONPATH": str(ROOT), **NO_GREETING}}
     job = jobs.run(tmp_path / "small.py", *arguments, name="small", show=False, **how)
     assert job.state == "finished", job.err.read_text()
     found, out = records.load(job.record), job.out.read_text()
@@ -235,19 +236,26 @@ def test_what_rank_0_saves_is_read_after_the_job(refusals):
 # Without processes
 
 
-@pytest.mark.parametrize("scaled", [False, True])
-def test_wrapping_keeps_what_weight_decay_leaves_out(needs_horovod, scaled):
-    import keras
-    import tensorflow as tf
-
+@pytest.fixture(scope="module")
+def alone(needs_horovod):
+    """labs.hvd on one rank in this process, for this module only: it starts once."""
     from labs import hvd
 
     hvd.init()
+    yield hvd
+    hvd.horovod.shutdown()
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_wrapping_keeps_what_weight_decay_leaves_out(alone, scaled):
+    import keras
+    import tensorflow as tf
+
     optimizer = keras.optimizers.AdamW(0.1, weight_decay=0.5)
     optimizer.exclude_from_weight_decay(var_names=["bias"])
     optimizer = keras.optimizers.LossScaleOptimizer(optimizer) if scaled else optimizer
     kernel, bias = keras.Variable([1.0], name="kernel"), keras.Variable([1.0], name="bias")
-    hvd.DistributedOptimizer(optimizer).apply([tf.zeros(1), tf.zeros(1)], [kernel, bias])
+    alone.DistributedOptimizer(optimizer).apply([tf.zeros(1), tf.zeros(1)], [kernel, bias])
     assert float(kernel[0]) == pytest.approx(0.95) and float(bias[0]) == 1.0
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tree import NO_GREETING
 from waiting import until
 
 from labs import jobs
@@ -178,7 +179,7 @@ def test_real_trainings(tmp_path, start, launcher, needs_horovod, monkeypatch):
         monkeypatch.setenv("SLURM_JOB_ID", "77")  # a notebook within a job of SLURM's
     turns = start()
     for count in (1, 2):
-        options = {"ranks": count, "launcher": launcher} if launcher else {}
+        options = {"env": NO_GREETING} | ({"ranks": count, "launcher": launcher} if launcher else {})
         asked = ["--strategy", "horovod" if launcher else "mirrored", "--workers", count, "--batch_size", 32 * count]
         turns.start("-m", MODULE, *SIZES, *asked, name=f"w{count}", runs=tmp_path, **options)
 

@@ -1,4 +1,4 @@
-"""Started with 2 ranks by tests/keys/test_horovod.py: with and without broadcast, average and equal effective batch."""
+"""Started with 2 ranks by tests/keys/test_horovod.py: with and without broadcast, average and equal global batch."""
 
 import json
 import sys

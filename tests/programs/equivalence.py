@@ -119,7 +119,7 @@ found["gradient_error"] = max(float(tf.reduce_max(abs(a - b))) for a, b in zip(k
 found["own_gradient_error"] = max(float(tf.reduce_max(abs(a - b))) for a, b in zip(own, full, strict=True))
 found["gradient_scale"] = max(float(tf.reduce_max(abs(g))) for g in full)
 
-# Trainings: K ranks from different seeds against one process with the effective batch, from rank 0's seed
+# Trainings: K ranks from different seeds against one process with the global batch, from rank 0's seed
 OPTIMIZERS = {
     "momentum_clipped": lambda: keras.optimizers.SGD(0.1, momentum=0.9, global_clipnorm=0.5),
     "adam_schedule": lambda: keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.01, 3, 0.5)),

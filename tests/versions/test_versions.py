@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from tree import NO_GREETING
 
 from labs import jobs, models, recorded, results
 from labs.results import log, tables
@@ -20,10 +21,9 @@ def trained(tmp_path_factory):
     runs, done = tmp_path_factory.mktemp("runs"), {}
     for workers in (1, 2):
         options = ["--model", "SmallCNN", "--workers", workers, "--batch_size", 64, "--images", 512, "--epochs", 3]
-        name = f"on_{workers}"
-        done[workers] = jobs.run(
-            "-m", "labs.training.program", *options, "--run", name, name=name, runs=runs, show=False
-        )
+        name, program = f"on_{workers}", "labs.training.program"
+        options += ["--run", name]
+        done[workers] = jobs.run("-m", program, *options, name=name, runs=runs, show=False, env=NO_GREETING)
     return done
 
 
