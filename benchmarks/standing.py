@@ -39,7 +39,7 @@ def observed(script, launcher, folder):
     try:
         following.follow(job, seconds=20.0, apart=APART)
         letter = following.letter(job)
-        goes_on = job.state == "running" and why.files(job.stem)
+        goes_on = job.state == "running" and why.stack_files(job.stem)
         said = " ".join(why.verdict(why.ranks(job.stem))) if goes_on else job.explain()
     finally:
         job.stop()

@@ -48,7 +48,7 @@ def faster(runs, out):
             sys.exit(1)
         found = records.load(job.record)
         found.kind, found.command = "recorded", [f"scripts/{script}", *map(str, options)]
-        records.save(out / f"{number}.json", found)
+        records.save_record(out / f"{number}.json", found)
     files.write(out / "names.json", json.dumps(list(RUNGS), indent=1))
 
 

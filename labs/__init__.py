@@ -16,7 +16,7 @@ only those before it: labs, lessons, teaching. Inside of labs nothing imports wh
     data, models, doctor         images and batches; networks and what they need; what this machine lacks
     results, recorded            records and logs in numbers; runs that come with the kit
 
-Modules that rooms share: blanks (what is still to be filled in), command_line (commands and their options), compat
+Modules that packages share: blanks (what is still to be filled in), command_line (commands and their options), compat
 (versions of TensorFlow and Keras), devices (what computes here), errors, files (written atomically), presets, printed
 (numbers and plurals in texts), ranks (what must be equal on all of them, and shards that must be disjoint),
 schema (JSON files checked), stacks (a process writes its stack, for `labs why`).

@@ -1,4 +1,4 @@
-"""The `labs` command: a thin layer over the rooms.
+"""The `labs` command: a thin layer over the packages.
 
 Every command is a function behind its options; its docstring is its help. What it needs is imported when it runs, so
 that `labs --help` is quick.

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import fcntl
+import hashlib
 import os
 import re
 import stat
@@ -24,6 +25,11 @@ class WriteError(LabsError, OSError):
 
     def __str__(self):
         return f"{self.filename} cannot be written: {self.strerror}."
+
+
+def digest(content: bytes) -> str:
+    """SHA-256 of bytes, as hex."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def write(path: str | Path, text: str | bytes, lasting: bool = True) -> None:

@@ -115,7 +115,7 @@ def _strategies(facts, workers, network):
 
 
 def _trainings(facts, workers, network):
-    """Cases of a training with another optimizer or rate, on other steps, or for another time."""
+    """Cases of a training with another optimizer, a rate that breaks the linear rule, other steps, or another time."""
     epochs, global_batch = WORKERS[workers], LOCAL_BATCH * workers
     for fit in facts["fits"]:
         yield from another_optimizer(fit["optimizer"])

@@ -67,7 +67,7 @@ def read(path: str | Path) -> dict[str, dict]:
 
 
 def keep(item, state, answers):
-    """Write the state of one item into progress.json, atomically. What was right stays right, with its answer."""
+    """Save the answer to one item and its state in progress.json, atomically. What was right stays right."""
     answer, when = shown(answers[0] if len(answers) == 1 else answers), datetime.now(UTC).isoformat(timespec="seconds")
 
     def change(before):

@@ -6,7 +6,6 @@
 `stamped` makes the stamp for a tree, `load` reads a release from a folder or a zip.
 """
 
-import hashlib
 import json
 import re
 import zipfile
@@ -16,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
-from labs import schema
+from labs import files, schema
 from labs.errors import UseError
 
 FOLDER = ".release"
@@ -56,14 +55,9 @@ def filled_in(name: str) -> bool:
     return _FILLED_IN.fullmatch(name) is not None
 
 
-def digest(content):
-    """SHA-256 of bytes, as hex."""
-    return hashlib.sha256(content).hexdigest()
-
-
 def stamped(version, date, contents):
     """{path: bytes} of .release/ for a tree with these `contents`, {path: bytes}; the same for the same input."""
-    sums = {name: digest(contents[name]) for name in sorted(contents)}
+    sums = {name: files.digest(contents[name]) for name in sorted(contents)}
     text = json.dumps({"format": 1, "version": version, "date": date, "files": sums}, indent=1) + "\n"
     _stamp(text, "the stamp")
     return {FRESH + name: contents[name] for name in sums if filled_in(name)} | {STAMP: text.encode()}
@@ -100,7 +94,7 @@ def stamp_of(root):
 def fresh_copy(root, name):
     """Bytes of the fresh copy of a file in a course. Raises CourseError: missing, or not the one of the stamp."""
     path = Path(root, FRESH, name)
-    if not path.is_file() or digest(path.read_bytes()) != stamp_of(root).files[name]:
+    if not path.is_file() or files.digest(path.read_bytes()) != stamp_of(root).files[name]:
         again = "was an update interrupted? Run `labs update` again with your release: it repairs the copy."
         raise CourseError(f"The fresh copy {path} is missing or has changed: {again}")
     return path.read_bytes()
@@ -117,7 +111,7 @@ def load(path):
     except (OSError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as problem:
         raise CourseError(f"{path} is no release, or a damaged one ({problem}): get it again.") from None
     for name, content in contents.items():
-        if digest(content) != stamp.files[name]:
+        if files.digest(content) != stamp.files[name]:
             raise CourseError(f"{path}: {name} differs from the release's stamp: it is damaged; get it again.")
     return stamp, contents
 
@@ -146,7 +140,7 @@ def _stamp(text, where):
 
 
 def unsafe(name):
-    """Why nothing may be written to this path below a course, as the end of a sentence; None if it may."""
+    """Why nothing may be written to this path below a course (zip slip), as the end of a sentence; None if it may."""
     parts = name.removesuffix("/").split("/")
     if name.startswith("/") or re.match(r"[A-Za-z]:", name):
         return "is an absolute path"

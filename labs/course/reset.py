@@ -47,7 +47,7 @@ def reset_files(root: Path, names: list[str]) -> list[str]:
     Raises CourseError, before anything is written, for a name that is not one of these or that means several.
     Raises files.WriteError.
     """
-    fresh, lines = fresh_files(root), []
+    fresh, lines, renewed = fresh_files(root), [], []
     contents = {path: fresh[path]() for path in [_meant(root, name, fresh) for name in names]}
     with backup.alone(root):
         for path, content in contents.items():
@@ -58,7 +58,8 @@ def reset_files(root: Path, names: list[str]) -> list[str]:
             kept = f"; the old one is {backup.keep(root, path)}" if there else ""
             files.write(root / path, content)
             lines.append(f"{path} is fresh again{kept}.")
-    if any(".ipynb is fresh again" in line for line in lines):
+            renewed.append(path)
+    if any(path.endswith(".ipynb") for path in renewed):
         lines.append("If one of these notebooks is open in JupyterLab, close it without saving and open it again.")
         lines.append("What was right in your progress stays right.")
     return lines

@@ -10,7 +10,8 @@ from pathlib import Path, PurePosixPath
 
 from labs import files
 from labs.course import backup, notebooks, release
-from labs.course.release import FOLDER, FRESH, STAMP, CourseError, digest, filled_in
+from labs.course.release import FOLDER, FRESH, STAMP, CourseError, filled_in
+from labs.files import digest
 from labs.printed import few, grouped
 
 

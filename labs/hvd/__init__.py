@@ -22,9 +22,10 @@ except ImportError as problem:
 from horovod.tensorflow import cross_size, local_rank, local_size, rank, shutdown, size  # noqa: F401
 
 from labs import stacks
+from labs.errors import HorovodError
 from labs.hvd import callbacks  # noqa: F401
 from labs.hvd.collectives import *  # noqa: F403
-from labs.hvd.optimizer import DistributedOptimizer, HorovodError  # noqa: F401
+from labs.hvd.optimizer import DistributedOptimizer  # noqa: F401
 
 
 def init() -> None:

@@ -12,7 +12,7 @@ import tensorflow as tf
 from horovod import tensorflow as horovod
 from horovod.tensorflow import Average, Sum
 
-from labs.hvd.optimizer import HorovodError
+from labs.errors import HorovodError
 
 __all__ = ["Average", "Sum", "allgather", "allreduce", "broadcast", "grouped_allreduce", "reducescatter"]
 

@@ -163,7 +163,7 @@ class Job:
         state = state or self.state
         if state in GOING:
             return
-        for path in (*self._of_trainings(".progress"), *why.files(self.stem)):
+        for path in (*self._of_trainings(".progress"), *why.stack_files(self.stem)):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
         for path in self.records:
@@ -171,4 +171,4 @@ class Job:
                 run = records.load(path)
                 if run.state == "running" or (run.state == "failed" and state == "stopped"):
                     run.state = "stopped" if state == "stopped" else "failed"
-                    records.save(path, run)
+                    records.save_record(path, run)

@@ -77,7 +77,7 @@ def _own(job):
     with job.out.open("ab") as earlier:
         _lock(job, earlier)
         moved = files.move_aside(job.stem.parent, job.stem.name, job.batch)
-        for left in (*job.records, *job._of_trainings(".progress"), *why.files(job.stem)):
+        for left in (*job.records, *job._of_trainings(".progress"), *why.stack_files(job.stem)):
             left.unlink(missing_ok=True)
         if not moved:
             return os.fdopen(os.dup(earlier.fileno()), "ab")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from labs import files as paths
+from labs import files
 from labs.errors import UseError
 from labs.printed import grouped, printable, several
 from labs.stacks import BUSY, EVERY, LOOKS
@@ -39,7 +39,7 @@ def stem(job: str, runs: Path) -> Path:
     return runs / next((match[1] for match in reversed(found) if match), job)
 
 
-def files(stem: str | Path) -> list[Path]:
+def stack_files(stem: str | Path) -> list[Path]:
     """The files of stacks of a job's ranks; of a batch script those of the training that began last."""
     stem, found = Path(stem), {}
     for path in stem.parent.glob("*.stacks"):
@@ -63,7 +63,7 @@ def ranks(stem: str | Path) -> list[dict]:
     "silent". Without `looks` where nothing is known any more. Raises WhyError without any file.
     """
     seen = []
-    for path in files(stem):
+    for path in stack_files(stem):
         with contextlib.suppress(OSError):
             seen.append(json.loads(path.read_text()))
     if not seen:
@@ -111,7 +111,7 @@ def screen(name: str, ranks: list[dict]) -> str:
 
 def own(frames):
     """The frames, innermost first, that lie in the student's files; without such frames, the outermost one."""
-    return [frame for frame in frames if frame[0][:1] != "<" and not paths.installed(frame[0])] or frames[-1:]
+    return [frame for frame in frames if frame[0][:1] != "<" and not files.installed(frame[0])] or frames[-1:]
 
 
 def waits(rank):

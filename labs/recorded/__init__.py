@@ -25,7 +25,7 @@ def laptop_horovod() -> dict[str, Path]:
 
 def laptop_two_networks() -> list[Path]:
     """Run records (.json, each with its log .out beside it) of ResNet50V2 and ResNet152V2 with MirroredStrategy on 1
-    and 2 workers of that machine, one study."""
+    and 2 workers of that machine: one `labs study`, in which the runs of each network took turns."""
     return sorted((HERE / "laptop_two_networks").glob("*.json"))
 
 

@@ -6,7 +6,7 @@ import json
 import re
 import zipfile
 
-from labs.course.release import digest
+from labs.files import digest
 from labs.printed import as_json, mapped
 from labs.report.course import excerpt
 

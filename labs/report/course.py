@@ -12,8 +12,9 @@ from pathlib import Path
 from labs import files
 from labs.checks import kept, tasks
 from labs.course import CourseError, find_course, fresh_files
-from labs.course.release import digest, stamp_of
+from labs.course.release import stamp_of
 from labs.errors import LabsError
+from labs.files import digest
 from labs.report.private import Private
 from labs.results import metrics
 from labs.results import run as records

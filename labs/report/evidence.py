@@ -5,8 +5,8 @@ import re
 from contextlib import suppress
 from difflib import SequenceMatcher
 
-from labs.course.release import digest
 from labs.errors import LabsError
+from labs.files import digest
 from labs.measure import breakdown
 from labs.printed import grouped, several
 from labs.report import content

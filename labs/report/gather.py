@@ -17,7 +17,7 @@ printed: the run records, which lie beside it in submission.zip, hold the exact 
 from typing import Any
 
 import labs
-from labs.course.release import digest
+from labs.files import digest
 from labs.printed import grouped, several
 from labs.report import evidence, stale
 from labs.report.course import Course

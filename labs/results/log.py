@@ -45,7 +45,7 @@ class LogError(UseError):
 
 
 def read(path: str | Path, **options: str | int | None) -> list[Run]:
-    """The runs in a log, in its order: also those that ended before their first epoch.
+    """Read a Keras log (.out): its runs, in its order, also those that ended before their first epoch.
 
     options: what the log does not say: model, workers, global_batch (images per step over all workers), images (in
     the data set). Raises LogError if the file cannot be read, holds no finished epoch, or mixes ranks without a

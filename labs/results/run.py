@@ -256,7 +256,7 @@ def read(data: object, where: str | Path) -> Run:
     return run
 
 
-def save(path: str | Path, run: Run) -> None:
+def save_record(path: str | Path, run: Run) -> None:
     """Write a record atomically: whoever reads `path` sees the old record or the new one, never half of one.
 
     Errors: LabsError (unwritable folder, full disk); an older record then stays as it was.

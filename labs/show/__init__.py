@@ -1,4 +1,4 @@
-"""Figures, tables and widgets of the notebooks; nothing here computes a result.
+"""Figures, tables and widgets of the notebooks, from the results of labs.results.
 
 figure      what all figures share: made, stamped, shown
 plots       figures of runs

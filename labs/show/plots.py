@@ -1,4 +1,4 @@
-"""Figures from metrics (never computing them), each stamped measured, recorded or simulated.
+"""Figures from metrics, each stamped measured, recorded or simulated.
 
 Every function returns a matplotlib Figure with its text alternative in `figure.alt`; `show` puts both into a
 notebook.
@@ -172,7 +172,7 @@ def steps(*runs: Run) -> "Figure":
     alone would make of these. Raises UseError: a run has no steady steps.
     """
     figure, (times, shares) = new_figure(2, width=5.0, height=3.4)
-    sentences = []
+    sentences, note = [], None
     for run, (colour, marker) in zip(runs, _styles(), strict=False):
         name = f"{run.model or run.source}, {several(run.workers, 'worker')}"
         seconds, share = of_steps.distribution(run)
@@ -195,6 +195,7 @@ def steps(*runs: Run) -> "Figure":
             text = f"slowest of {run.workers} steps on 1 worker: half within {found:.3g} s"
             _staircase(shares, seconds, share, color="0.4", ls="--", label=text)
             sentences.append(f"The {text}.")
+            note = "the dashed curve is computed from the steps of 1 worker"
     count = "round" if all(run.rounds for run in runs) else "epoch"
     times.axvspan(0, 1, color="0.92", lw=0, label="warm-up")
     times.set(xlabel=f"{count} (0 = warm-up)", ylabel="seconds of a step (logarithmic)", title="every step")
@@ -205,8 +206,6 @@ def steps(*runs: Run) -> "Figure":
     for axis in (times, shares):  # below the axis, where a legend covers no point
         axis.legend(fontsize=9, loc="upper left", bbox_to_anchor=(0, -0.22))
     figure.set_figheight(2.9 + 0.2 * max(len(axis.get_legend().texts) for axis in (times, shares)))
-    dashed = any("slowest" in text for text in sentences)
-    note = "the dashed curve is computed from the steps of 1 worker" if dashed else None
     alt = "Seconds of each step in time, and their distribution. " + " ".join(sentences)
     return finished(figure, alt, *(run.kind for run in runs), note=note, runs=runs)
 

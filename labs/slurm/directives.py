@@ -87,7 +87,7 @@ class BatchScript(NamedTuple):
     def resources(self):
         """What the script asks for, as a dict of numbers; None for what it does not name.
 
-        ntasks_per_node, cpus_per_task: as in the directives. nodes (the most of a range), tasks (all of the job),
+        cpus_per_task: as in the directive. nodes (the most of a range), tasks (all of the job),
         tasks_per_node, gpus_per_node, cpus_per_node: what follows, with SLURM's defaults (one node, one task a node,
         one CPU a task, no GPU). time_minutes.
         """
@@ -105,7 +105,6 @@ class BatchScript(NamedTuple):
             "tasks_per_node": here,
             "gpus_per_node": gpus,
             "cpus_per_node": (per_gpu or 1) * gpus if by_gpu else here * (cpus or 1),
-            "ntasks_per_node": per_node,
             "cpus_per_task": cpus,
             "time_minutes": minutes(self.value("time")),
         }

@@ -141,7 +141,8 @@ class Site(Paths, SiteSoftware, SiteJob, SiteNode, Scheduler):
     personal: dict[str, str]
 
     def cpus_for(self, gpus):
-        """(least, most) CPUs per node for a job with that many GPUs per node; without a rule (1, all of them)."""
+        """The site's rule for the cores (SLURM: CPUs) of a job with that many GPUs per node: (least, most) per node;
+        without a rule (1, all of them)."""
         return tuple(self.cpus_per_gpus.get(gpus, (1, self.cpus)))
 
 

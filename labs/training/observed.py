@@ -12,7 +12,7 @@ from labs.errors import LabsError
 
 
 def check_strategy(model):
-    """Look at the optimizer of a compiled Keras model, whatever strategy it is under; see to its iterators.
+    """Prepare a compiled Keras model: no thread tunes its pipeline, and MirroredStrategy fits its optimizer.
 
     Raises LabsError for gradients that are to be summed over steps: Keras cannot, with one replica or many. Warns
     of clipping on several replicas: Keras clips there before it adds up.

@@ -105,7 +105,7 @@ class Recorder(keras.callbacks.Callback):
         if self.rank == 0:
             with contextlib.suppress(OSError):  # a job's start has done this already
                 self.path.rename(self.path.with_name(f"{files.free(self.path.parent, record.name)}.json"))
-            records.save(self.path, record)  # an unwritable folder is found before the training, not after
+            records.save_record(self.path, record)  # an unwritable folder is found before the training, not after
         if os.environ.get("LABS_RUN") or (ranked and settings["workers"] > 1):
             stacks.register(self.path.with_suffix(""))
         atexit.register(self._close)
@@ -192,7 +192,7 @@ class Recorder(keras.callbacks.Callback):
         if self.rank:
             return
         try:
-            records.save(self.path, record)
+            records.save_record(self.path, record)
         except LabsError as problem:  # the training goes on; the next epoch tries again
             print(f"Warning: {problem}", file=sys.stderr, flush=True)
 
@@ -202,7 +202,7 @@ class Recorder(keras.callbacks.Callback):
         if self.repeat + 1 >= self._asked.repeats:
             self.record.state, self.record.finished = "finished", _now()
             if self.rank == 0:
-                records.save(self.path, self.record)
+                records.save_record(self.path, self.record)
                 self.progress.unlink(missing_ok=True)
 
     def _close(self):
@@ -216,7 +216,7 @@ class Recorder(keras.callbacks.Callback):
             record = self.record if self.rank == 0 else records.load(self.path)
             if record.state == "running":
                 record.state, record.finished = "failed", _now()
-                records.save(self.path, record)
+                records.save_record(self.path, record)
 
 
 def repeats(args: Namespace, recorder: "Recorder", model: keras.Model) -> Iterator[int]:

@@ -82,7 +82,7 @@ def letter(job):
     if job.state == "finished":
         slope = re.search(r"slope (-?[\d.]+)", job.out.read_text())
         return "right" if slope and abs(float(slope[1]) - 2) < 0.1 else "w"
-    return "h" if why.files(job.stem) and why.stuck(why.ranks(job.stem)) else "s"
+    return "h" if why.stack_files(job.stem) and why.stuck(why.ranks(job.stem)) else "s"
 
 
 def known(found, *names):

@@ -42,4 +42,4 @@ class Graded:
 
     def lines(self, number, rules=None):
         """The PointsLines of a submission, by another Rubric where one is given."""
-        return points.lines(self.found[number], rules or self.rules, self.own(number))
+        return points.points_lines(self.found[number], rules or self.rules, self.own(number))

@@ -13,8 +13,8 @@ import psutil
 
 import labs
 from labs import files
-from labs.course.release import digest
 from labs.errors import LabsError
+from labs.files import digest
 from labs.printed import grouped
 from labs.report import evidence
 from labs.report.course import Course

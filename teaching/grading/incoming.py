@@ -1,7 +1,7 @@
 """What comes in: an export of a platform, or a folder, as the files that each student handed in.
 
-Nothing of it is trusted, and nothing is unpacked to a path that it names: files are read into memory, within limits,
-and kept at the places that a submission has.
+Nothing of it is trusted, and nothing is unpacked to a path that it names (zip slip): files are read into memory, within
+limits, and kept at the places that a submission has.
 """
 
 import io

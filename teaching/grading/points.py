@@ -22,7 +22,7 @@ class PointsLine:
     state: str = "right"
 
 
-def lines(found, rubric, marks=None):
+def points_lines(found, rubric, marks=None):
     """A PointsLine for each check and rubric item. found: of check.results; marks: of this submission, or None."""
     marks = marks or Marks()
     judged, pinned, handed = by_id(found["checks"]), pins.pinned(rubric.pin, found), handed_in(found)

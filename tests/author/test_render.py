@@ -59,7 +59,7 @@ def test_a_complete_script_keeps_the_sites_rule_and_a_students_has_blanks_and_no
         assert script.ignored == [] and script.refused == [] and blanks.blanks_of_batch(text) == []
         found = script.resources()
         least, most = site.cpus_for(found["gpus_per_node"])
-        per_node = found["ntasks_per_node"] or 1
+        per_node = found["tasks_per_node"]
         assert least <= found["cpus_per_task"] * per_node <= most
         assert found["time_minutes"] == sites.minutes(site.time)
         horovod = "horovod" in path.name or path.name == "study.sh"

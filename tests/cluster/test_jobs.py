@@ -118,7 +118,7 @@ def test_labs_why_asks_the_ranks_on_all_nodes_of_a_job(start, tmp_path, capsys):
     named = 'export STEM="$LABS_RUNS/${SLURM_JOB_NAME}_$SLURM_JOB_ID"\n'
     job = start(f'{head}{named}srun "$LABS_PYTHON" "$SCRIPTS/stands.py"\n')
     assert until(lambda: job.out.exists() and job.out.read_text().count("there") == 2), job.explain()
-    assert until(lambda: len(why.files(job.stem)) == 2), "no rank has written where it is"
+    assert until(lambda: len(why.stack_files(job.stem)) == 2), "no rank has written where it is"
     assert cli.main(["why", job.job_id, "--runs", "runs"]) == 0
     ranks = why.ranks(why.stem(job.job_id, Path("runs")))
     assert [list(rank["looks"][-1][0][1:]) for rank in ranks] == [[5, "<module>"]] * 2

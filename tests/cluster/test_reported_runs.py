@@ -27,7 +27,7 @@ def test_the_report_of_a_clusters_runs_is_complete_and_names_no_node(cluster, tm
     assert job.end() == "COMPLETED", job.said()
     for run in reported.study(name=f"ResNet50_{job.id}").values():
         run.job_id, run.command = job.id, ["scripts/ResNet50.py"]
-        records.save(job.runs / f"{run.name}.json", run)
+        records.save_record(job.runs / f"{run.name}.json", run)
     root = reported.course(tmp_path / "course", {"T5": "Made on the cluster."})
     shutil.copytree(job.runs, root / "notebooks/runs", dirs_exist_ok=True)
     made = report.make(tmp_path / "out", start=root)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from labs import files, report
 from labs.checks import tasks
-from labs.course.release import digest
+from labs.files import digest
 from labs.report.archive import zipped
 from labs.results.run import Configuration, Epoch, Run
 from teaching.author import regions, render, sources

@@ -6,7 +6,7 @@ import made_class
 
 from labs import files
 from labs.checks import tasks
-from labs.course.release import digest
+from labs.files import digest
 from labs.report.archive import zipped
 from teaching.grading import rubric
 

@@ -45,7 +45,7 @@ def out(tmp_path, monkeypatch):
 
 def lines(out, number):
     read = check.results(out)[number]
-    return {each.id: each for each in points.lines(read, rubric.load(out), marks.load(out).get(number))}
+    return {each.id: each for each in points.points_lines(read, rubric.load(out), marks.load(out).get(number))}
 
 
 def test_points_are_those_that_a_person_would_add_up(out):
@@ -62,7 +62,7 @@ def test_points_are_those_that_a_person_would_add_up(out):
         own.findings = {"copy": marks.Decision(state="confirmed" if taken else "dismissed")}
         checks = {FIVE: {"resnet50.3": of_check}} if there else {}
         found = {"checks": checks, "notebooks": [*checks], "answers": {"T5": written} if written else {}}
-        made = {each.id: each for each in points.lines(found, rules, own)}
+        made = {each.id: each for each in points.points_lines(found, rules, own)}
         wanted = (3 if state == "right" and how != "person" else 0), how == "person"
         wanted = (3, True) if "fell" in of_check else wanted
         wanted = wanted if there else (0, bool(written))  # where there is anything, it was not looked at

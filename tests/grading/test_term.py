@@ -52,7 +52,7 @@ def lines_of(tmp_path, number):
     """{id: (points, open)} of a submission."""
     found = check.results(tmp_path / "grades")[number]
     rules, decided = rubric.load(tmp_path / "grades"), marks.load(tmp_path / "grades")
-    return {each.id: (each.points, each.open) for each in points.lines(found, rules, decided.get(number))}
+    return {each.id: (each.points, each.open) for each in points.points_lines(found, rules, decided.get(number))}
 
 
 def all_right(submission, root, notebook, seed):

@@ -65,7 +65,7 @@ def test_what_computes_is_stopped_or_gone(started):
     assert rank["state"] == "running" and rank["thread"] > 0 and "Rank 0 computes" in why.verdict([rank])[0]
     os.kill(rank["pid"], signal.SIGSTOP)
     assert until(lambda: "Rank 0 is stopped" in why.verdict(why.ranks(job.stem))[0], 30)
-    text = why.files(job.stem)[0].read_text()
+    text = why.stack_files(job.stem)[0].read_text()
     job.stop()
     (job.stem.parent / "some.rank0.stacks").write_text(text)
     assert "it was killed" in why.screen("some", why.ranks(job.stem))
@@ -91,7 +91,7 @@ def test_a_job_is_known_by_its_name_or_by_slurms_number(tmp_path):
         os.utime(path, (number, number))
     for asked, stem in (("some", "some"), ("77", "job_77"), ("job", "job_local"), ("other", "other")):
         assert why.stem(asked, tmp_path) == tmp_path / stem
-    assert why.files(tmp_path / "some") == [tmp_path / "some_w2.rank1.stacks"], "of a training that began before"
+    assert why.stack_files(tmp_path / "some") == [tmp_path / "some_w2.rank1.stacks"], "of a training that began before"
 
 
 def test_the_stack_is_that_of_one_process_for_each_rank(tmp_path, monkeypatch):

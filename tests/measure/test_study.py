@@ -89,10 +89,10 @@ def test_only_finished_records_of_one_study_of_the_same_configuration_and_versio
     others = {"seed": 1, "images": 64, "epochs_per_repeat": 9, "image_size": 64, "repeats": 2, "strategy": "single"}
     for key, value in others.items():
         other = good.configuration.model_copy(update={key: value})
-        records.save(paths[0], good.model_copy(update={"configuration": other}))
+        records.save_record(paths[0], good.model_copy(update={"configuration": other}))
         assert not study.reusable(paths[0], wanted[0]), key
     for change in ({"state": "failed"}, {"versions": {"python": "2.7"}}, {"study": "another"}, {}):
-        records.save(paths[0], good.model_copy(update=change))  # of another one: they did not take turns
+        records.save_record(paths[0], good.model_copy(update=change))  # of another one: they did not take turns
         assert bool(study.reusable(paths[0], wanted[0])) == (not change or "study" in change), change
         assert study._on_record(paths, wanted) == (not change), change
     paths[0].write_text("{")

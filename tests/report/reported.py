@@ -65,7 +65,7 @@ def keep(root, runs, log=True):
     """Write {name: Run} into a course's folder of runs, each with a log."""
     text = "Model ResNet50V2 {} workers\nEpoch 1/1\n4/4 - 5s - 1s/step - accuracy: 0.5000 - loss: 1.5000\n"
     for name, run in runs.items():
-        records.save(root / f"notebooks/runs/{name}.json", run)
+        records.save_record(root / f"notebooks/runs/{name}.json", run)
         for ending, content in (("out", text.format(run.workers)), ("err", "")) if log else ():
             files.write(root / f"notebooks/runs/{name}.{ending}", content)
     return root

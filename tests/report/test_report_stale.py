@@ -8,7 +8,7 @@ import reported
 from reported import changed
 
 from labs import files, results
-from labs.course.release import digest
+from labs.files import digest
 from labs.report import course, gather_report
 from labs.report.gather import findings_of
 from labs.show import plots, tables

@@ -8,7 +8,7 @@ import reported
 from pdf import Pdf
 
 from labs import files, report
-from labs.course.release import digest
+from labs.files import digest
 from labs.report.private import Private, hosts
 
 SECRET = "zebediah"  # a user's name that stands nowhere else

@@ -55,7 +55,7 @@ RESOURCES = [
     ("--gres=gpu:v100:3,tmp:5", {"gpus_per_node": 3, "cpus_per_node": 1}),
     ("--gpus-per-node=a100:4 --cpus-per-gpu=20", {"gpus_per_node": 4, "cpus_per_node": 80}),
     ("-t 1-12:00:00 -N 1-3", {"time_minutes": 2160, "nodes": 3}),
-    ("", {"nodes": 1, "ntasks_per_node": None, "tasks": 1, "gpus_per_node": 0, "cpus_per_node": 1}),
+    ("", {"nodes": 1, "tasks": 1, "gpus_per_node": 0, "cpus_per_node": 1}),
 ]
 
 

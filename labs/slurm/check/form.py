@@ -55,7 +55,7 @@ def _first_line(subject):
 
 
 def _ignored(script):
-    late = [line for line, _, reason in script.ignored if "after the first command" in reason]
+    late = [line for line, _, _ in script.ignored if script.first_command and line > script.first_command]
     for line, text, reason in script.ignored:
         if line not in late[1:]:  # else it is told with the first of them
             others = f" and the {len(late) - 1} below it" if line in late and len(late) > 1 else ""
