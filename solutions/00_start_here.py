@@ -31,9 +31,9 @@ plots.show(pictures.course(checks.progress(), path))
 #
 # | path | time | what you can do afterwards |
 # |---|---|---|
-# | `"afternoon"` | 3.5 hours | train one network on 1 and on 2 workers, measure the speedup, and explain why it is not 2 |
-# | `"practical"` | 11 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, shard data, train with Horovod, compare ResNet50V2 with ResNet152V2, and write the report |
-# | `"everything"` | 18 hours | also train on two nodes, find out why jobs hang, explain why scaling fails, and speed up a step (optional notebooks: 7 hours more) |
+# | `"afternoon"` | 3 hours | train one network on 1 and on 2 workers, measure the speedup, and explain why it is not 2 |
+# | `"practical"` | 10 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, shard data, train with Horovod, compare ResNet50V2 with ResNet152V2, and write the report |
+# | `"everything"` | 17 hours | also train on two nodes, find out why jobs hang, explain why scaling fails, and speed up a step (optional notebooks: 7 hours more) |
 #
 # Choose one: change `path` in the cell above and run it again. A longer path includes all the notebooks of a shorter
 # one, so you can change your mind at any time.
@@ -52,8 +52,8 @@ tables.show(doctor.look(), ("what", "found", "means", "fix"))
 # %% [markdown]
 # ## Your first check
 #
-# A `...` followed by `# your code here` is a **blank**: replace the `...` with your answer and run the cell. A **check**
-# tells you at once whether your answer is right. If it is not, you get a hint; try as often as you like.
+# A `...` followed by `# your code here` is a **blank**: replace the `...` with your answer and run the cell. A
+# **check** tells you at once whether your answer is right. If it is not, you get a hint; try as often as you like.
 #
 # A *worker* computes one share of a training run. What is a worker on this machine: a `"gpu"` or a `"core"`?
 
@@ -131,8 +131,8 @@ from labs import jobs
 print((jobs.folder() / "first_w1.out").read_text())
 
 # %% [markdown]
-# The first epoch took longer than the others: in it, TensorFlow also *traces* the program, which turns the Python code
-# into a graph. So every measurement in this course leaves out the first epoch.
+# The first epoch took longer than the others, as its ms/step show: in it, TensorFlow also *traces* the program, which
+# turns the Python code into a graph. So every measurement in this course leaves out the first epoch.
 #
 # Here are the numbers from the run records. The **speedup** is what you predicted; the **efficiency** is the speedup
 # divided by the number of workers.
@@ -143,12 +143,12 @@ tables.scaling(runs)
 # %% [markdown]
 # ## Written tasks and predictions
 #
-# You answer **written tasks** (T1, T2, ...) in a text cell, in your own words. The cell below it then lists what a good
+# You answer most of the **tasks** T1 to T11 in a text cell, in your own words. The cell below it then lists what a good
 # answer contains. The report collects what you hand in.
 #
 # How good are your predictions? Each point is one number that you predicted; it shows the outcome divided by your
-# prediction. On the dashed line you were right; at 2, the outcome was twice your prediction. The bars show the intervals
-# of the outcomes.
+# prediction. On the dashed line you were right; at 2, the outcome was twice your prediction. The bars show the
+# intervals of the outcomes.
 
 # %%
 plots.show(pictures.predictions())

@@ -9,9 +9,10 @@
 # %% [markdown]
 # # Basic concepts: why many devices, and how to divide the work
 #
-# **Time: 65 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 60 minutes, including 1 minute of computing on 2 cores.**
 #
-# **Paths:** *an afternoon* (next: `03_mirrored_strategy`), *the practical* (next: `02_averages_and_rings`), *everything*.
+# **Paths:** *an afternoon* (next: `03_mirrored_strategy`), *the practical* (next: `02_averages_and_rings`),
+# *everything*.
 #
 # Why train one network on many devices at all? What does "faster" mean, and how do you measure it? How can you divide
 # the work? At the end you complete task **T1** in your own words.
@@ -24,8 +25,8 @@
 #
 # From 2012 to 2018, the amount of computation used in the largest training runs doubled every **3.4 months** (D. Amodei
 # and D. Hernandez, "AI and Compute", OpenAI, 2018). Suppose that the speed of *one* chip doubles every 24 months, as
-# its number of transistors did for decades (Moore's law). Guess before you compute: in which year will a single chip be
-# able to handle the largest training run of 2018?
+# its number of transistors did for decades (Moore's law). Suppose, too, that one chip was enough for the largest run of
+# 2012. Guess before you compute: in which year will a single chip be able to handle the largest training run of 2018?
 #
 # Write a function that says by what factor such a quantity grows in one year. The picture then uses your function.
 
@@ -52,7 +53,7 @@ if check("concepts.1", per_year):
 # - **Acceleration**: a different, faster device does the same work.
 # - **Scaling**: more devices *of the same kind* share the work.
 #
-# Only scaling has a **speedup**, $S(p) = T(1) / T(p)$: the time on 1 device divided by the time on $p$ devices.
+# The **speedup** belongs to scaling: $S(p) = T(1) / T(p)$, the time on 1 device divided by the time on $p$ devices.
 # Ideally, the speedup is $p$. The **efficiency**, $E(p) = S(p) / p$, is the share of this ideal that you reach.
 #
 # ## "150 times as fast"
@@ -266,7 +267,8 @@ predict("concepts.10", speedup_of_64)
 
 # %% [markdown]
 # Two laws give the answer, where $s$ is the serial share. **Amdahl's law** holds if the work is fixed, **Gustafson's
-# law** if it grows in proportion to the number of workers:
+# law** if it grows in proportion to the number of workers; $T(1)$ is then the time that one worker would need for all
+# of it:
 #
 # $$ \text{fixed work: } S(p) = \frac{1}{s + (1 - s)/p} \qquad \text{growing work: } S(p) = s + p\,(1 - s) $$
 
@@ -286,8 +288,8 @@ tables.show(rows)
 outcome("concepts.10", amdahl(64, 0.05), how="computed")
 
 # %% [markdown]
-# Move the controls: press Tab to go from one to the next, and use the arrow keys to change a value. What happens to the
-# lower curve when there are 4 times as many workers?
+# Move the controls: press Tab to go from one to the next, and use the arrow keys to change a value. What happens to
+# Amdahl's curve, the lower one, when there are 4 times as many workers?
 
 # %%
 from labs.show import widgets
@@ -295,9 +297,9 @@ from labs.show import widgets
 widgets.explore(pictures.speedups, workers=[4, 16, 64, 256, 1024], serial=[0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5])
 
 # %% [markdown]
-# If the work of a step is fixed, the speedup never exceeds $1/s$, however many workers there are. This is strong scaling.
-# In weak scaling, the divisible work grows and the serial part does not, so the speedup keeps growing. This is one reason why
-# training runs on many devices use large batches.
+# If the work of a step is fixed, the speedup never exceeds $1/s$, however many workers there are. This is strong
+# scaling. In weak scaling, the divisible work grows and the serial part does not, so the speedup keeps growing. This is
+# one reason why training runs on many devices use large batches.
 #
 # ## Where the workers are
 #

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Many workers, one network: averages and rings
 #
-# **Time: 80 minutes, including 2 minutes of computing on 2 cores.**
+# **Time: 70 minutes, including 2 minutes of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `03_mirrored_strategy`), *everything*; *an afternoon* leaves this notebook out.
 #
@@ -93,7 +93,8 @@ if answered("averages.1"):
     print(f"loss: {sgd.loss(start):.3f} at the start, {sgd.loss(copies[0]):.3f} now")
 
 # %% [markdown]
-# The copies are equal at the start and take equal steps, so they stay equal. Weights never need to be sent.
+# The copies are equal at the start and take equal steps, so they stay equal. After this common start, no weights
+# need to be sent.
 #
 # Now for a trap. Worker 0 gets 4 digits, and worker 1 gets 12. **Predict:** is the mean of their two gradients still
 # the gradient for all 16? Write `"yes"` or `"no"`.
@@ -265,8 +266,8 @@ if check("averages.9", staleness):
     outcome("averages.8", np.mean(counts[50:]), how="counted")
 
 # %% [markdown]
-# Whenever one gradient is applied, the other 7 workers are computing, and the gradients that they are working on become
-# one update older. So the mean is K - 1 for K workers, whatever their speeds. But it hides how stale a slow worker's
+# Every update makes the gradients that the 7 other workers are computing one update older. So the mean is K - 1 for K
+# workers, whatever their speeds. But it hides how stale a slow worker's
 # gradients are. Let worker 7 take 4 times as long:
 
 # %%
@@ -345,7 +346,7 @@ outcome("averages.10", [min("sa", key=lambda kind: seconds[kind, *case]) for cas
 #
 # In the first row nobody is slow, and yet the winner depends on the learning rate. In one second, synchronous SGD takes
 # one step with the mean gradient, and the 8 asynchronous workers take 8 steps of that length. At a small learning rate,
-# 8 steps go 8 times as far. At a large one, that is too far: together they land on the other side of the valley.
+# 8 steps go up to 8 times as far. At a large one, that is too far: together they land on the other side of the valley.
 #
 # So a race at equal learning rates is not a fair comparison. Compare each kind at its best rate:
 
@@ -417,8 +418,9 @@ print(f"after {len(steps)} steps, every worker has the exact sum: {exact}")
 outcome("averages.12", len(steps), how="counted")
 
 # %% [markdown]
-# Now count bytes. With K workers, how many bytes go through the *server's* link, in and out? If S servers share the
-# gradient, how many go through each server's link? And how many bytes does each worker in the ring send?
+# Now count bytes. With K workers and a server beside them, how many bytes go through the *server's* link, in and out?
+# If S servers share the gradient, how many go through each server's link? And how many bytes does each worker in the
+# ring send?
 #
 # The cell compares your `ring_bytes` with the messages of a simulated ring, and applies both formulas to 94 MB.
 
@@ -575,7 +577,7 @@ if 23_500_000 in summed:
 # %% [markdown]
 # If the interval includes 1, these rounds do not show which way is faster. All four processes share one memory. So what
 # matters most is how many bytes are copied in total, which is the same for both ways. For 4 kB, the ring needs 6
-# messages one after another, and the server only 2.
+# messages one after another; by way of a server, a gradient needs 2: one in, one out.
 #
 # How many bytes did each worker send?
 

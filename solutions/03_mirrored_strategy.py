@@ -9,7 +9,7 @@
 # %% [markdown]
 # # MirroredStrategy: one network, several copies
 #
-# **Time: 50 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 45 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** *an afternoon* (next: `05_resnet50_scaling`), *the practical* (next: `04_batch_and_rate`), *everything*.
 #
@@ -20,8 +20,8 @@
 # ## Four devices
 #
 # This notebook is about *how* MirroredStrategy works, not about speed. So it divides the CPU into 4 logical devices,
-# which TensorFlow treats like 4 GPUs. (In red, TensorFlow says at its start that oneDNN is on: the library that computes
-# convolutions faster.)
+# which TensorFlow treats like 4 GPUs. (In red, TensorFlow says at its start that oneDNN is on: the library that
+# computes convolutions faster.)
 
 # %%
 from labs import devices  # first: it silences TensorFlow's start-up messages
@@ -37,7 +37,7 @@ tf.config.threading.set_inter_op_parallelism_threads(4)  # and 4 operations at a
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
 print("in this cell:  ", *(device.name for device in tf.config.list_logical_devices("CPU")))
-workers = devices.workers(4, pin=False, kind="cpu")  # does the same
+workers = devices.workers(4, pin=False, kind="cpu")  # the kit's function for these lines
 print("devices.workers:", *workers)
 
 # %% [markdown]
@@ -146,8 +146,9 @@ check("mirrored.4", local_batch)
 #
 # $$ \nabla L = \frac{1}{16} \sum_{i=1}^{16} \nabla L_i . $$
 #
-# So each replica must scale its loss. Write `scaled_loss`: `losses` contains the losses for the images of *one* replica,
-# and `global_batch` is the number of images over all replicas. You can use `tf.reduce_sum` and `tf.reduce_mean`.
+# So each replica must scale its loss. Write `scaled_loss`: `losses` contains the losses for the images of *one*
+# replica, and `global_batch` is the number of images over all replicas. You can use `tf.reduce_sum` and
+# `tf.reduce_mean`.
 
 
 # %% labs={"id": "mirrored.5"}
@@ -205,8 +206,8 @@ if answered("mirrored.5"):
     assert error < 1e-6  # equal, but for the order in which numbers were added
 
 # %% [markdown]
-# If each replica took the *mean* over its own 4 images, the sum would be 4 times too large. Keras' `fit` does the scaling
-# for you; your own training loop must do it itself.
+# If each replica took the *mean* over its own 4 images, the sum would be 4 times too large. Keras' `fit` does the
+# scaling for you; your own training loop must do it itself.
 #
 # ## Do the copies stay equal?
 #
@@ -374,7 +375,8 @@ check("mirrored.9", when)
 #
 # - the model and the optimizer are *created* inside the scope
 # - the pipeline gets the *global* batch size
-# - the learning rate grows by the same factor as the batch (the **linear rule**, Goyal et al. 2017)
+# - the learning rate grows by the same factor as the batch (the **linear rule**, Goyal et al. 2017): with fewer
+#   updates, each goes further
 #
 # Write everything that comes before `fit`, for the strategy above. `fit` follows below, outside the scope.
 
@@ -406,9 +408,9 @@ if answered("mirrored.6", "mirrored.10"):
     print("first moving mean of batch normalisation:", largest_difference(copies))
 
 # %% [markdown]
-# There is one exception: **batch normalisation** uses the mean and variance of the *local* batch. With a local batch of 2
-# or 4, these are noisy. Its moving averages have no gradient, so they are not exchanged: each replica has its own, as
-# the last line above shows.
+# One thing does *not* stay equal: **batch normalisation** uses the mean and variance of the *local* batch. With a local
+# batch of 2 or 4, these are noisy. Its moving averages have no gradient, so they are not exchanged: each replica has
+# its own, as the last line above shows.
 #
 # (`MultiWorkerMirroredStrategy`, for several machines, does not work with Keras 3's `fit`: Keras issue 20585. This
 # course uses Horovod there.)

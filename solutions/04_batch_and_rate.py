@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Batch size and learning rate
 #
-# **Time: 40 minutes, including 3 minutes of computing on 2 cores.**
+# **Time: 35 minutes, including 3 minutes of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `05_resnet50_scaling`), *everything*; *an afternoon* leaves this notebook out.
 #
@@ -29,8 +29,8 @@ print(f"preset {plan.name}: {plan.models[0]}, images of {plan.image_size}x{plan.
 # %% [markdown]
 # ## What fills the memory
 #
-# You know the four parts from notebook 01: **weights**, **gradients**, **optimizer** state (here, SGD with momentum), and
-# **activations**. The picture shows their sizes for several batch sizes, computed from the model's layers:
+# You know the four parts from notebook 01: **weights**, **gradients**, **optimizer** state (here, SGD with momentum),
+# and **activations**. The picture shows their sizes for several batch sizes, computed from the model's layers:
 
 # %%
 network = models.network("ResNet50V2", image_size=32, classes=10)
@@ -124,7 +124,9 @@ def double(step):
 print(f"budget for a step: {plan.memory / 2**30:.3g} GiB" if plan.memory else "budget: the memory of the GPU")
 
 # %% [markdown]
-# **Predict first**, using the picture: what is the largest batch size that fits?
+# **Predict first**, using the picture: what is the largest batch size that fits? Leave out the optimizer, since the
+# search trains without momentum. If you have no GPU, take the activations alone: the budget is for what comes on top of
+# the first step.
 
 # %% labs={"id": "rate.3"}
 ### BEGIN SOLUTION
@@ -152,9 +154,7 @@ print("the loop on these steps:", double(measured), "maxbatch.search:", (fits, f
 outcome("rate.3", fits, (fits, fails) if fails else None)
 
 # %% [markdown]
-# The limit lies between the two sizes in brackets. Compare it with the bars. Leave out the optimizer, since the search
-# trains without momentum. If you have no GPU, take the activations alone: the budget is for what comes on top of the
-# first step.
+# The limit lies between the two sizes in brackets. Compare it with the bars.
 #
 # At first, the number of images per second rises with the batch size; then it hardly changes. (There is only one step
 # per size, so these speeds are rough.) On a GPU, small batches lose more:
@@ -277,17 +277,18 @@ answer = "c"
 check("rate.8", answer)
 
 # %% [markdown]
-# The rule has its limits: beyond a certain batch size, no rate makes up for the missing updates. Another rule multiplies
-# the rate by the *square root* of the factor (A. Krizhevsky, [1404.5997](https://arxiv.org/abs/1404.5997), 2014).
-# Neither holds for all networks and batch sizes (C. Shallue and others,
+# The rule has its limits: beyond a certain batch size, no rate makes up for the missing updates. Another rule
+# multiplies the rate by the *square root* of the factor (A. Krizhevsky, [1404.5997](https://arxiv.org/abs/1404.5997),
+# 2014). Neither holds for all networks and batch sizes (C. Shallue and others,
 # [1811.03600](https://arxiv.org/abs/1811.03600), 2019). And since a high rate is dangerous in the first steps, it is
 # often raised gradually over the first epochs; this is called **warm-up**.
 #
 # ## T4
 #
 # In 4 to 8 sentences: what is the largest batch size at which your network fits into memory, and how did the search
-# find it? Quote the `.err` line that proves the limit, and say what the shape in it means. Which part of the memory sets
-# the limit, and which parts do not grow? Compare your result with your prediction in rate.3.
+# find it? Quote the `.err` line that proves the limit, and say what the shape in it means (images, height, width,
+# channels). Which part of the memory sets the limit, and which parts do not grow? Compare your result with your
+# prediction in rate.3.
 
 # %% [markdown] labs={"id": "T4", "kind": "answer"}
 # ### T4: your answer

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # How much faster do more workers train ResNet50V2?
 #
-# **Time: 75 minutes, including 8 minutes of computing on 2 cores.** A part at the end is optional.
+# **Time: 65 minutes, including 8 minutes of computing on 2 cores.** A part at the end is optional.
 #
 # **Paths:** *an afternoon* (its last notebook), *the practical* (next: `06_a_job_for_slurm`), *everything*.
 #
@@ -109,9 +109,9 @@ print(files[0].read_text())
 
 # %% [markdown]
 # Each epoch's line begins with its number of steps. Then come the epoch time, in whole seconds, and the time per step.
-# In `12/12 - 9s - 760ms/step`, the milliseconds are more precise: 12 x 760 ms is 9.12 s, whereas 9 s may be anything from
-# 8.5 s to 9.5 s. If a step takes longer than a second, it is the other way round: in `12/12 - 25s - 2s/step`, 12 x 2 s
-# may be anything from 18 s to 30 s.
+# In `12/12 - 9s - 760ms/step`, the milliseconds are more precise: 12 x 760 ms is 9.12 s, whereas 9 s may be anything
+# from 8.5 s to 9.5 s. If a step takes longer than a second, it is the other way round: in `12/12 - 25s - 2s/step`, 12 x
+# 2 s may be anything from 18 s to 30 s.
 #
 # **By hand:** how many seconds does a *steady* epoch take on 1 worker, on average? Think about which epochs count.
 # (`first` contains what the kit reads from the same log; the check compares your number with it.)
@@ -126,8 +126,8 @@ check("resnet50.4", epoch_1, first)
 # %% [markdown]
 # ## The speedup of each round
 #
-# Write a function that takes two lists of equal length: the seconds of one epoch on 1 worker, one number for each round,
-# and those on p workers. It returns a list with the speedup in each round.
+# Write a function that takes two lists of equal length: the seconds of one epoch on 1 worker, one number for each
+# round, and those on p workers. It returns a list with the speedup in each round.
 
 
 # %% labs={"id": "resnet50.5"}
@@ -149,10 +149,11 @@ check("resnet50.5", round_speedups)
 # 1. Take their logarithms: twice as fast and half as fast are then equally far from 1.
 # 2. The **standard error** of the mean of the logarithms is their standard deviation divided by $\sqrt n$. (`stdev`
 #    divides by n - 1.)
-# 3. Go from this mean to both sides, by t standard errors. **Student's t** allows for a spread that is itself estimated
-#    from few rounds. For n - 1 degrees of freedom it is `stats.t.ppf(0.975, n - 1)`: 2.57 for six rounds, 4.30 for
-#    three, and 1.96 for very many.
-# 4. Take `exp` of the mean and of both ends: these are speedups again.
+# 3. The ends are this mean - t standard errors, and + t standard errors. **Student's t** allows for a spread that is
+#    itself estimated from few rounds. For n - 1 degrees of freedom it is `stats.t.ppf(0.975, n - 1)`: 2.57 for six
+#    rounds, 4.30 for three, and 1.96 for very many.
+# 4. Take `exp` of the mean and of both ends: these are speedups again. (This assumes that one round does not influence
+#    the next.)
 #
 # Write `interval`: it returns the mean (this one is called *geometric*) and the two ends.
 
@@ -176,8 +177,8 @@ def interval(speedups):
 check("resnet50.6", interval)
 
 # %% [markdown]
-# Is it really 95 of 100? Here are 1000 **simulated** studies of six rounds each, with a true speedup of 1.6. **Predict:**
-# how many of your 1000 intervals hold it?
+# Is it really 95 of 100? Here are 1000 **simulated** studies of six rounds each, with a true speedup of 1.6.
+# **Predict:** how many of your 1000 intervals hold it?
 
 # %% labs={"id": "resnet50.7"}
 ### BEGIN SOLUTION
@@ -234,9 +235,9 @@ if check("resnet50.8", sentence, runs):
 # One worker is a fair baseline: `MirroredStrategy` costs it almost nothing. (On a 2-core machine, a step with
 # it took 1.006 times the processor time of a step without it, 95 % interval 0.989 to 1.021.)
 #
-# Now look at the rounds. On the left are the epoch times, which drift with the speed of your machine. On the right is the
-# speedup within each round. A round in which other programs took over 20 % of the cores does not count, as long as three
-# others remain.
+# Now look at the rounds. On the left are the epoch times, which drift with the speed of your machine. On the right is
+# the speedup within each round. A round in which other programs took over 20 % of the cores does not count, as long as
+# three others remain.
 
 # %%
 from labs.results import metrics
@@ -255,8 +256,8 @@ else:
     print("These recorded runs came one after the other, so they have no rounds: yours will.")
 
 # %% [markdown]
-# The interval comes from the spread of these ratios. What slows down a whole round does not change its ratio. What comes
-# and goes within a round does, and the interval gets wider.
+# The interval comes from the spread of these ratios. What slows down a whole round does not change its ratio. What
+# comes and goes within a round does, and the interval gets wider.
 #
 # ## Every step
 #
@@ -291,11 +292,11 @@ outcome("resnet50.9", both / alone, how=how)
 # %% [markdown]
 # ## T6: the three plots
 #
-# Draw one `figure` with three plots side by side: the epoch time, the images per second and the speedup of your own runs,
-# each against the number of workers. (Recorded runs are not accepted.) `runs` contains one run for each line of the table
-# above; its values are `run.workers`, `run.epoch_seconds.value`, `run.images_per_second.value` and `run.speedup.value`.
-# The axes must say in words what they show, with a unit where there is one, such as "seconds per epoch". Write these lines
-# in place of `figure = ...`, then draw on the three axes:
+# Draw one `figure` with three plots side by side: the epoch time, the images per second and the speedup of your own
+# runs, each against the number of workers. (Recorded runs are not accepted.) `runs` contains one run for each line of
+# the table above; its values are `run.workers`, `run.epoch_seconds.value`, `run.images_per_second.value` and
+# `run.speedup.value`. The axes must say in words what they show, with a unit where there is one, such as "seconds per
+# epoch". Write these lines in place of `figure = ...`, then draw on the three axes:
 #
 # ```
 # figure = Figure(figsize=(12, 3.2), layout="constrained")
@@ -360,7 +361,7 @@ print({kind: float(f"{seconds:.4g}") for kind, seconds in steps_of.items()}, "se
 
 # %% [markdown]
 # The differences between one kind of step and the previous one are the parts of a step. Within a round, take *together*
-# minus *alone*: this is what **sharing the machine** costs. (A difference needs no logarithms.)
+# minus *alone*: this is what **sharing the machine** costs.
 
 # %%
 if apart:
@@ -410,8 +411,9 @@ if apart:
 
 # %% [markdown]
 # The pipeline prepares the next batch during the current step, so it costs little as long as it is faster than a step.
-# Compare the all-reduce with "exchange and waiting" in the table before. If the latter is longer, waiting and the rest of
-# `MirroredStrategy` take the difference; if it is shorter, part of the all-reduce ran during the backward pass.
+# Compare the all-reduce with "exchange and waiting" in the table before. If the latter is longer, the rest is waiting,
+# and work that `MirroredStrategy` adds: this measurement cannot tell the two apart. (The optional part below computes
+# the waiting.) If it is shorter, part of the all-reduce ran during the backward pass.
 #
 # Why is the speedup below the number of workers?
 #

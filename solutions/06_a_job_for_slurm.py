@@ -62,7 +62,7 @@ check("slurm.1", epochs_together)
 # On a cluster, you do not start a training run yourself. You write a **batch script**: a shell script whose `#SBATCH`
 # lines state what the job needs. The command `sbatch` hands it to **SLURM**, which puts the job into a queue, starts it
 # when enough GPUs are free, and ends it when its time is up. Each computing centre (**site**) has a rule for the cores
-# of a job. Here is yours:
+# of a job. Here is yours. (A site that is for practice need not look like your machine: write for the site.)
 
 # %%
 from labs.slurm import sites

@@ -9,13 +9,14 @@
 # %% [markdown]
 # # Sharding: every sample once
 #
-# **Time: 55 minutes, including 4 minutes of computing on 2 cores.**
+# **Time: 50 minutes, including 4 minutes of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `08_horovod_training`), *everything*; *an afternoon* leaves this notebook out.
 #
-# In each epoch, exactly one worker should read each sample (a few may be left out). A program that gets this wrong shows
-# no error: its loss falls, but its training gets no faster. You divide the samples among the workers, *count* what each
-# of them reads, and repair a colleague's script. You hand in task **S1**.
+# In each epoch, exactly one worker should read each sample (a few may be left out). A program that gets this wrong
+# shows no error: its loss falls, but its training gets no faster. You divide the samples among the workers, *count*
+# what each of them reads, and repair a colleague's script. You hand in task **S1**. (Horovod starts the same program
+# once for each worker; notebook 08 shows how.)
 #
 # ## 1 to 100
 #
@@ -171,16 +172,17 @@ if answered("sharding.6"):
 # %% [markdown]
 # Each of K workers keeps 1/K of *its own* random order, so it leaves out a given sample with probability 1 - 1/K. In
 # each epoch, all K leave it out with probability $(1 - 1/K)^K$: this is 1/4 for two workers, and grows to more than a
-# third. As many reads as are missing there are elsewhere: with two workers, another quarter is read twice.
+# third. As many samples are read twice as are not read at all, if there are two workers.
 #
 # ## Fair in every epoch
 #
 # There are two remedies. Either all workers `shard` one common order, or they `shard` first and then shuffle their own
-# shares. Write the second one as `fair`. Each epoch must have a new order, and each sample must be in exactly one share.
+# shares. Write the second one as `fair`. Each epoch must have a new order, and each sample must be in exactly one
+# share.
 #
 # As in this course's scripts, each rank has a *global* seed of its own, from `keras.utils.set_random_seed(rank)`. The
-# order that `shuffle(n, seed=7)` draws depends on both seeds, and it is a new one each time you iterate over the data
-# set.
+# order that `shuffle(n, seed=7)` draws depends on both seeds: so each rank draws another one, and a new one each time
+# it iterates over the data set.
 #
 # `shuffle(buffer)` fills a **buffer** with the first `buffer` elements, draws one of them at random, and puts the next
 # element in its place. Here are twenty sorted numbers:
@@ -212,9 +214,9 @@ if answered("sharding.7"):
 
 # %% [markdown]
 # With `shard` first, each worker keeps its share for the whole run, and needs to store only this. (Its share must be a
-# fair sample, as in way 2 and not as in way 1.) The kit's
-# `data.order(dataset, global_batch, seed=...)` is a common order: a `tf.data.Dataset` of the sample numbers, cut to whole
-# global batches. It depends only on this seed and on the epoch, so it is the same on every rank. You shard it yourself.
+# fair sample, as in way 2 and not as in way 1.) The kit's `data.order(dataset, global_batch, seed=...)` is a common
+# order: a `tf.data.Dataset` of the sample numbers, cut to whole global batches. It depends only on this seed and on the
+# epoch, so it is the same on every rank. You shard it yourself.
 #
 # ## One extra step
 #
@@ -262,8 +264,9 @@ check("sharding.9", extra_step)
 # | has finished | an error on rank 0: `Horovod has been shut down` |
 # | averages something else, such as the loss | both ranks wait until somebody stops the job |
 #
-# The remedy is to take **equal steps**: cut the shuffled samples to a whole number of *global* batches, then shard them.
-# Write `steps_of`: it returns the steps that each worker then takes in an epoch, and the number of samples left out.
+# The remedy is to take **equal steps**: cut the shuffled samples to a whole number of *global* batches, then shard
+# them. Write `steps_of`: it returns the steps that each worker then takes in an epoch, and the number of samples left
+# out.
 
 
 # %% labs={"id": "sharding.10"}
@@ -319,7 +322,8 @@ if runs:
     plots.show(pictures.epoch_times({"colleague.py": list(runs.values())}))
 
 # %% [markdown]
-# Two ranks are indeed no faster than one. The run records show what they did:
+# Two ranks are indeed no faster than one. (A few epochs without an interval: do not read more into the seconds.) The
+# run records show what the ranks did:
 
 # %%
 if runs:
@@ -338,7 +342,8 @@ if runs:
 
 # %% [markdown]
 # How many images did all ranks together process in one epoch, in the run on 1 rank and in the run on 2? Compute both
-# numbers from `record_1` and `record_2`. The table's columns are fields of these, such as `record_1.steps`.
+# numbers from `record_1` and `record_2`. They have the fields
+# `steps`, `global_batch` and `dataset_images`.
 
 # %% labs={"id": "sharding.12"}
 record_1, record_2 = runs.get(("colleague", 1)), runs.get(("colleague", 2))
@@ -412,8 +417,8 @@ if repaired:
     )
 
 # %% [markdown]
-# There are half as many steps, and every image is read once. In a step, each rank still processes one local batch. (If
-# the two step times differ a lot, another program was running on this machine.)
+# There are half as many steps, and every image is read once. In a step, each rank still processes one local batch. The
+# epoch time need not fall to one half: two ranks share the machine and wait for each other.
 #
 # The loss is higher because the weights were updated half as often. But each update is better: its gradient comes from
 # 128 different images instead of the same 64 on both ranks.
@@ -435,16 +440,16 @@ if repaired:
 # ### S1: your answer
 # ### BEGIN SOLUTION
 # In each epoch I shuffle the sample numbers into one order that all ranks share: it depends on a common seed and the
-# epoch, and not on a rank's global seed, as `shuffle(seed=...)` does. I cut the order to whole global batches, give rank
-# r every K-th number from position r onwards, and batch with the local batch, which is the global batch / K. So every
-# number that is not cut off is in exactly one share; with a different order on each rank *before* the shard, 2 ranks
-# would leave a quarter of all samples unread in every epoch. Because of the cut, all ranks take the same number of steps;
-# without it, an extra step would find no partner, be averaged with a step of another epoch, or wait for ever. The cut
-# leaves out less than one global batch, and in each epoch the samples left out are different ones. To check the shards,
-# I collect the sample numbers of all ranks for an epoch: no number may appear twice, only those that were cut off may
-# be missing, and all shards must have the same length. In the record, steps x global batch must not exceed the number
-# of images in the data set. With the same local batch, K ranks must take 1/K as many steps as one rank; if they take
-# the same number, the data are not sharded.
+# epoch, and not on a rank's global seed, as `shuffle(seed=...)` does. I cut the order to whole global batches, give
+# rank r every K-th number from position r onwards, and batch with the local batch, which is the global batch / K. So
+# every number that is not cut off is in exactly one share; with a different order on each rank *before* the shard, 2
+# ranks would leave a quarter of all samples unread in every epoch. Because of the cut, all ranks take the same number
+# of steps; without it, an extra step would find no partner, be averaged with a step of another epoch, or wait for ever.
+# The cut leaves out less than one global batch, and in each epoch the samples left out are different ones. To check the
+# shards, I collect the sample numbers of all ranks for an epoch: no number may appear twice, only those that were cut
+# off may be missing, and all shards must have the same length. In the record, steps x global batch must not exceed the
+# number of images in the data set. With the same local batch, K ranks must take 1/K as many steps as one rank; if they
+# take the same number, the data are not sharded.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Horovod: one training run in many processes
 #
-# **Time: 75 minutes, including 5 minutes of computing on 2 cores.**
+# **Time: 70 minutes, including 5 minutes of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `09_resnet152_scaling`), *everything*; *an afternoon* leaves this notebook out.
 #
@@ -52,8 +52,8 @@ if devices.has("horovod"):
 # The order of the lines varies. The launcher begins each line with its rank, as in `[1]`. The processes share nothing:
 # each has its own memory, data and network.
 #
-# Launch it yourself, too, with two launchers. Open a terminal (*File*, *New*, *Terminal*), go to the folder `notebooks`,
-# and type:
+# Launch it yourself, too, with two launchers. Open a terminal (*File*, *New*, *Terminal*), go to the folder
+# `notebooks`, and type:
 #
 # ```
 # uv run horovodrun --gloo -np 2 -H localhost:2 python scripts/who_am_i.py
@@ -93,7 +93,8 @@ if answered("horovod.2"):
 
 # %% [markdown]
 # After the average, every rank has the gradient of *all* the images, although it has read only its own half. (The
-# shares must be equally large, or the images of the smaller one count more.)
+# shares must be equally large, or the images of the smaller one count more. MirroredStrategy gets there by a sum: each
+# replica divides its loss by the *global* batch.)
 #
 # ## Your own optimizer
 #
@@ -101,7 +102,7 @@ if answered("horovod.2"):
 # step. You write both, in `scripts/own_optimizer.py`, where each rank starts with different weights.
 #
 # First, write `begin_equal(model)`: it sets all weights to the values of rank 0. `hvd.broadcast(tensor, root_rank=0)`
-# returns rank 0's tensor on every rank.
+# returns rank 0's tensor on every rank; it takes a variable, too.
 
 # %% labs={"id": "horovod.3"}
 own_script = "scripts/own_optimizer.py"
@@ -125,8 +126,9 @@ if answered("horovod.3", "horovod.4") and devices.has("horovod"):
     print(jobs.run(own_script, name="own_optimizer", ranks=2).printed)
 
 # %% [markdown]
-# Now leave out `begin_equal`. The gradients are still averaged, so all ranks take the same steps. **Predict** the largest
-# difference between the ranks' weights after 20 steps, divided by the difference before (1 for unchanged, 0.5 for half).
+# Now leave out `begin_equal`. The gradients are still averaged, so all ranks take the same steps. **Predict** the
+# largest difference between the ranks' weights after 20 steps, divided by the difference before (1 for unchanged, 0.5
+# for half).
 
 # %% labs={"id": "horovod.5"}
 ### BEGIN SOLUTION
@@ -166,15 +168,15 @@ if answered("horovod.6"):
     plots.show(pictures.ranks(nodes=2, gpus=4))
 
 # %% [markdown]
-# `hvd.size()` counts *processes*, not GPUs. Each process must use its own device, and the local rank tells it which one.
-# Otherwise the first process on a node would reserve nearly all the memory of all four GPUs, as TensorFlow does by
+# `hvd.size()` counts *processes*, not GPUs. Each process must use its own device, and the local rank tells it which
+# one. Otherwise the first process on a node would reserve nearly all the memory of all four GPUs, as TensorFlow does by
 # default.
 #
 # ## Six steps
 #
-# Open `scripts/ResNet50_horovod.py`: the training script from notebook 05, adapted for Horovod, with six blanks. Fill in
-# one blank, save the file, and check it here. Each check plays the script up to `fit`, as a single rank and as each of 6
-# ranks on 2 nodes. Besides what `who_am_i.py` uses, `labs.hvd` offers:
+# Open `scripts/ResNet50_horovod.py`: the training script from notebook 05, adapted for Horovod, with six blanks. Fill
+# in one blank, save the file, and check it here. Each check plays the script up to `fit`, as a single rank and as each
+# of 6 ranks on 2 nodes. Besides what `who_am_i.py` uses, `labs.hvd` offers:
 #
 # | step | in `labs.hvd` | what it does |
 # |---|---|---|
@@ -189,7 +191,8 @@ script = "scripts/ResNet50_horovod.py"
 check("horovod.7", script)
 
 # %% [markdown]
-# **2. Pin.** `devices.pin` takes the local rank and the local size, and lets the process see only its own GPU (or core).
+# **2. Pin.** `devices.pin` takes the local rank and the local size, and lets the process see only its own GPU (or
+# core).
 
 # %% labs={"id": "horovod.8"}
 check("horovod.8", script)
@@ -221,8 +224,8 @@ check("horovod.11", script)
 check("horovod.12", script)
 
 # %% [markdown]
-# How does this script differ from the one in notebook 05? Which of the six steps explains each difference? (Printing and
-# the record are left out.)
+# How does this script differ from the one in notebook 05? Which of the six steps explains each difference? (Printing
+# and the record are left out.)
 
 # %%
 from lessons import compare
@@ -232,8 +235,8 @@ compare.scripts("scripts/ResNet50.py", script)
 # %% [markdown]
 # ## Predict, then launch
 #
-# Three runs take turns. The first two are on 1 rank, and on 2 ranks with the same batch *per rank*: **weak scaling**, as
-# in notebook 05. **Predict** its speedup.
+# Three runs take turns. The first two are on 1 rank, and on 2 ranks with the same batch *per rank*: **weak scaling**,
+# as in notebook 05. **Predict** its speedup.
 
 # %% labs={"id": "horovod.13"}
 ### BEGIN SOLUTION
@@ -243,9 +246,9 @@ predict("horovod.13", weak_expected)
 
 # %% [markdown]
 # The third run has 2 ranks and the same *global* batch as the run on 1 rank: **strong scaling**. Suppose that an epoch
-# has 512 images, and that 1 rank takes 64 of them in a step. How many images does each of the 2 ranks process in a step,
-# and how many steps does an epoch have? And how do the updates compare with those on 1 rank? (Look at step 4 of your
-# script again.)
+# has 512 images, and that 1 rank takes 64 of them in a step. How many images does each of the 2 ranks process in a
+# step, and how many steps does an epoch have? And how do the updates compare with those on 1 rank? (Look at step 4 of
+# your script again.)
 #
 # - **a**: just as many updates, on the same images, at the same rate: the training is the same
 # - **b**: half as many updates, each on twice as many images, at twice the rate
@@ -261,8 +264,8 @@ its_updates = "c"
 check("horovod.14", images_of_a_rank, steps_of_an_epoch, its_updates)
 
 # %% [markdown]
-# So this run does not follow the linear rule: only its speed counts. **Predict** the speedup of strong scaling on 2 ranks.
-# (In each step, a rank computes for half as long, but exchanges just as much.)
+# So this run does not follow the linear rule: only its speed counts. **Predict** the speedup of strong scaling on 2
+# ranks. (In each step, a rank computes for half as long, but exchanges just as much.)
 
 # %% labs={"id": "horovod.15"}
 ### BEGIN SOLUTION
@@ -290,9 +293,9 @@ if answered(*steps) and devices.has("horovod"):
 # ## As a job
 #
 # If your script is complete, it is training now, in the background. Meanwhile, write the batch script. On a cluster,
-# `srun` takes the place of the launcher, and each rank is a **task**. Open `slurm/local/ResNet50_horovod.sh` (or the one
-# in your site's folder). Fill in its blanks: one task for each GPU, the cores *of a task*, and the global batch of each
-# run.
+# `srun` takes the place of the launcher, and each rank is a **task**. Open `slurm/local/ResNet50_horovod.sh` (or the
+# one in your site's folder). Fill in its blanks: one task for each GPU, the cores *of a task*, and the global batch of
+# each run.
 
 # %% labs={"id": "horovod.16"}
 from labs.slurm import sites
@@ -323,7 +326,8 @@ log = files["ResNet50_horovod_w2"].with_suffix(".out").read_text()
 print(log.partition("Epoch 3/")[0].rpartition("\n")[0])  # whole lines only
 
 # %% [markdown]
-# At the end, the ranks gathered the checksums (SHA-256) of their weights and compared them. The record keeps the result:
+# At the end, the ranks gathered the checksums (SHA-256) of their weights and compared them. The record keeps the
+# result:
 
 # %%
 results.load(files["ResNet50_horovod_w2"])[0].weights
@@ -343,8 +347,8 @@ why_identical = "b"
 check("horovod.17", why_identical)
 
 # %% [markdown]
-# No rank controls the others. Rank 0 sends its weights only once, at the start; the gradients are averaged in every step.
-# No gradient changes the moving means and variances of batch normalisation: these are identical only because
+# No rank controls the others. Rank 0 sends its weights only once, at the start; the gradients are averaged in every
+# step. No gradient changes the moving means and variances of batch normalisation: these are identical only because
 # `MetricAverageCallback` averages them.
 #
 # ## How much faster?
@@ -363,8 +367,18 @@ plots.show(plots.scaling(runs[:-1]))
 
 # %% [markdown]
 # With strong scaling, an epoch has as many steps as on 1 rank, and each of them exchanges the whole gradient. With weak
-# scaling, it has half as many, so it exchanges half as often; but its larger batch changes the training.
-#
+# scaling, it has half as many, so it exchanges half as often; but its larger batch changes the training. Are the two
+# epoch times different? Their ratio within the rounds says so, with the interval of notebook 05:
+
+# %%
+from labs.results import intervals, metrics
+
+counted, _ = metrics.quiet_rounds(strong, weak)
+if counted:
+    ratio = intervals.paired([strong.rounds[n] for n in counted], [weak.rounds[n] for n in counted])
+    print(f"epoch of strong / weak scaling: {ratio.value:.2f}", *(f"{end:.2f}" for end in ratio.interval or ()))
+
+# %% [markdown]
 # Notebook 05 has the speedup with MirroredStrategy. You may compare the speedups, with their intervals, but not the
 # seconds: these come from different studies.
 #
@@ -441,17 +455,20 @@ if batch_job:
     tables.scaling(results.load(batch_job.records))
 
 # %% [markdown]
-# These runs came one after the other, once each: for H1, the speedups from above count.
+# These short runs came one after the other, once each, so they may even show a slowdown: for H1, the speedups from
+# above count.
 #
 # ## H1
 #
 # Hand in your `ResNet50_horovod.py` and `ResNet50_horovod.sh`, and describe your runs in 6 to 12 sentences:
 #
-# - how you launched them: the command, the number of ranks and where they ran, the local batch and the rate;
+# - how you launched them: the `launcher` of the cell that started them, the number of ranks and where they ran, the
+#   local batch and the rate;
 # - the evidence that all ranks trained the same network, and what would make their weights differ;
 # - the speedups of weak and of strong scaling with their intervals, next to that of MirroredStrategy, and what the
 #   intervals cannot decide;
-# - why weak and strong scaling differ: what a step computes and what it exchanges in each.
+# - whether weak and strong scaling differ in your runs, and why they should: what a step computes and exchanges in
+#   each.
 
 # %% [markdown] labs={"id": "H1", "kind": "answer"}
 # ### H1: your answer
@@ -460,14 +477,15 @@ if batch_job:
 # slurm/local/ResNet50_horovod.sh as a job, in which `srun` starts the ranks. Each rank was pinned to one core, and the
 # rate was 0.01 x ranks. The batch per rank was fixed in weak scaling; in strong scaling, the global batch was. The .out
 # file shows `Rank 0 of 2 on core ..` and `Rank 1 of 2 on core ..`, and then a single log, written by rank 0. The record
-# of the run on 2 ranks is the evidence that the ranks trained one network: it has weights.identical = true, and the same
-# SHA-256 for all ranks, although the ranks drew different weights at the start. The broadcast made the weights equal,
-# the averaged gradients kept them equal, and MetricAverageCallback averaged the moving statistics of batch
+# of the run on 2 ranks is the evidence that the ranks trained one network: it has weights.identical = true, and the
+# same SHA-256 for all ranks, although the ranks drew different weights at the start. The broadcast made the weights
+# equal, the averaged gradients kept them equal, and MetricAverageCallback averaged the moving statistics of batch
 # normalisation. Without any one of the three, the same comparison gives false. The table above gives each speedup with
-# its interval; the table of notebook 05 gives that of MirroredStrategy. Weak and strong scaling come from the same rounds.
-# In strong scaling, each rank computes only half as long in a step, but a step still exchanges the whole gradient of 94
-# MB, so the exchange is a larger share of it; in weak scaling, an epoch has half as many steps and exchanges. The runs
-# with MirroredStrategy belong to another study, so I compare only the speedups, and do not claim that they differ.
+# its interval; the table of notebook 05 gives that of MirroredStrategy. Weak and strong scaling come from the same
+# rounds. In strong scaling, each rank computes only half as long in a step, but a step still exchanges the whole
+# gradient of 94 MB, so the exchange is a larger share of it; in weak scaling, an epoch has half as many steps and
+# exchanges. The runs with MirroredStrategy belong to another study, so I compare only the speedups, and do not claim
+# that they differ.
 # ### END SOLUTION
 
 # %% [markdown]

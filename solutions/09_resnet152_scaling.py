@@ -9,14 +9,14 @@
 # %% [markdown]
 # # What changes with a larger network?
 #
-# **Time: 70 minutes, including 9 minutes of computing on 2 cores.**
+# **Time: 60 minutes, including 9 minutes of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `10_two_networks`), *everything*; *an afternoon* leaves this notebook out.
 #
 # ResNet152V2 has about three times as many layers as ResNet50V2. "It is bigger, so it scales worse" is a guess; in this
-# notebook and the next one, you test it. Here you count what grows with the network, write the training script (**T7**),
-# find the largest batch size (**T8**), and train on one or more workers (**T9**). Notebook 10 then compares the two
-# networks.
+# notebook and the next one, you test it. Here you count what grows with the network, write the training script
+# (**T7**), find the largest batch size (**T8**), and train on one or more workers (**T9**). Notebook 10 then compares
+# the two networks.
 
 # %%
 from labs import devices, presets
@@ -219,8 +219,8 @@ for name, result in search.items():
 # size.
 #
 # Doubling finds a limit only to within a factor of 2: the limit lies between `result["largest"]`, which fits, and
-# `result["fails"]`, which does not. So for the *ratio* of two limits (first network / second network), you can only give
-# a lower and an upper bound. Compute them; `first` and `second` are the results of the two searches.
+# `result["fails"]`, which does not. So for the *ratio* of two limits (first network / second network), you can only
+# give a lower and an upper bound. Compute them; `first` and `second` are the results of the two searches.
 
 # %% labs={"id": "resnet152.7"}
 first, second = (search[name] for name in pair)
@@ -256,9 +256,9 @@ plots.show(pictures.search(search[pair[1]]))
 # preset allows (the table shows each trial). The largest batch that fits is the last one marked "fits". The next one
 # fails with the line `OOM when allocating tensor with shape[...]` in the search's .err file; the first number in this
 # shape is the batch size that failed. ResNet50V2 fits more images into the same memory. Doubling gives the ratio of the
-# two limits only as an interval (resnet152.7). Activations set the limit, since they alone grow with the batch size; the
-# loop that counts nothing else can be compared with the search. The weights and gradients of ResNet152V2 take up 2.5
-# times as much memory as those of ResNet50V2, but this amount is the same at every batch size.
+# two limits only as an interval (resnet152.7). Activations set the limit, since they alone grow with the batch size;
+# the loop that counts nothing else can be compared with the search. The weights and gradients of ResNet152V2 take up
+# 2.5 times as much memory as those of ResNet50V2, but this amount is the same at every batch size.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -321,7 +321,7 @@ if predicted:
 
 # %% [markdown]
 # The **residual** is the part of the measured time that the prediction does not account for. Note it down for T9. It
-# need not be zero: the extra time may not be proportional to the bytes, and other things in a step take time, too.
+# need not be zero: other things in a step take time, too.
 #
 # The next check has no blank. It tests whether your study is complete: both networks need a run on 1 worker and at
 # least one run on more workers.

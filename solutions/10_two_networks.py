@@ -9,13 +9,13 @@
 # %% [markdown]
 # # Does the larger network scale better or worse?
 #
-# **Time: 55 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 50 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `11_report`), *everything*; *an afternoon* leaves this notebook out.
 #
 # You plot your results of ResNet50V2 and ResNet152V2 side by side, find out whether their speedups differ by more than
-# chance, and explain what you see. You hand in task **T10**. Nothing has to be trained. An optional part at the end takes
-# about 8 minutes more.
+# chance, and explain what you see. You hand in task **T10**. Nothing has to be trained. An optional part at the end
+# takes about 8 minutes more.
 
 # %%
 from labs import devices, presets
@@ -48,11 +48,11 @@ runs = results.load([*files[small], *files[large]])
 tables.scaling(runs)
 
 # %% [markdown]
-# **Draw one figure with three plots**, as for T6: epoch time, images per second, and speedup, each against the number of
-# workers, but now with **both networks in each plot**. `runs` contains one run for each line of the table; its values
-# are `run.model`, `run.workers`, `run.epoch_seconds.value`, `run.images_per_second.value` and `run.speedup.value`. Label
-# the axes, with units, and add a legend that names the networks. Start with
-# `figure = Figure(figsize=(12, 3.2), layout="constrained")`.
+# **Draw one figure with three plots**, as for T6: epoch time, images per second, and speedup, each against the number
+# of workers, but now with **both networks in each plot**. `runs` contains one run for each line of the table; its
+# values are `run.model`, `run.workers`, `run.epoch_seconds.value`, `run.images_per_second.value` and
+# `run.speedup.value`. Label the axes, with units, and add a legend that names the networks. Start with `figure =
+# Figure(figsize=(12, 3.2), layout="constrained")`.
 
 # %% labs={"id": "networks.1"}
 from matplotlib.figure import Figure
@@ -86,7 +86,8 @@ plots.show(plots.scaling(runs, ("epoch time", "speedup", "efficiency")))
 # ## How much longer is an epoch?
 #
 # On one worker, what is the epoch time of ResNet152V2, divided by that of ResNet50V2? Compute it from `runs`. (The two
-# networks were measured at different times: if the machine became faster or slower in between, this ratio changes, too.)
+# networks were measured at different times: if the machine became faster or slower in between, this ratio changes,
+# too.)
 
 # %% labs={"id": "networks.2"}
 ### BEGIN SOLUTION
@@ -109,8 +110,8 @@ outcome("resnet152.1", took[large] / took[small], how=kind)
 # %% [markdown]
 # The ratio of the epoch times need not match any of these factors. Computing, moving activations, starting operations
 # and updating weights each grow by their own factor. Some of a step does not grow at all, such as reading the batch and
-# Keras's loop. With images of 32x32 pixels there is little to compute, so these fixed costs pull the ratio down. And on a
-# GPU, with images of 224x224?
+# Keras's loop. With images of 32x32 pixels there is little to compute, so these fixed costs pull the ratio down. And on
+# a GPU, with images of 224x224?
 
 # %%
 from lessons import on_gpu
@@ -128,8 +129,8 @@ print(on_gpu.networks())
 plots.show(plots.learning(runs))
 
 # %% [markdown]
-# After the same number of epochs, 2 workers have made half as many updates as 1 worker, for both networks. This study is
-# too short to tell which network learns more in an hour.
+# After the same number of epochs, 2 workers have made half as many updates as 1 worker, for both networks. This study
+# is too short to tell which network learns more in an hour.
 #
 # ## When is a difference real?
 #
@@ -137,8 +138,8 @@ plots.show(plots.learning(runs))
 # epoch on 1 worker and one on 2 workers. As in notebook 05, take the logarithm of their ratio in each round,
 # $d = \log(t_1 / t_2)$: whatever slowed down the whole round cancels out.
 #
-# The efficiency E is the speedup divided by the number of workers, which is the same for both networks. So the logarithm
-# of the ratio of two efficiencies is the difference between the mean values of d:
+# The efficiency E is the speedup divided by the number of workers, which is the same for both networks. So the
+# logarithm of the ratio of two efficiencies is the difference between the mean values of d:
 #
 # $$ \log\frac{E_\text{large}}{E_\text{small}} = \bar d_\text{large} - \bar d_\text{small} . $$
 #
@@ -168,10 +169,12 @@ contrast_right = check("networks.3", contrast)
 
 # %% [markdown]
 # From these two numbers, the kit computes a 95 % interval for the ratio of the efficiencies, with Student's t as in
-# notebook 05. (The degrees of freedom follow from both variances: Welch's rule.) You decide how small a difference must be for it not to matter to you: with `matters = 0.05`, differences
-# of up to 5 % do not matter. Then three answers are possible:
+# notebook 05. You decide how small a difference must
+# be for it not to matter to you: with `matters = 0.05`, differences of up to 5 % do not matter. Then three answers are
+# possible:
 #
-# - `"yes"`: the interval does not contain 1. The difference is real, even if it is small.
+# - `"yes"`: the interval does not contain 1. The data speak for a difference, even if it is small. (Without any
+#   difference, 5 of 100 studies say so, too.)
 # - `"no"`: the interval contains 1 and lies *entirely* between `1 / (1 + matters)` and `1 + matters`.
 # - `"can't tell"`: the interval contains 1, but it also contains differences that would matter.
 
@@ -230,9 +233,9 @@ one, two = (run for run in runs if run.model == large and run.workers in (1, 2))
 plots.show(plots.rounds(two, one))
 
 # %% [markdown]
-# "Can't tell" is a result, too. After "With this spread", the verdict gives two differences. If you had *measured* the
-# first, it would have counted as real. If the *true* difference is the second, 4 of 5 such studies find it: plan with
-# this one. To halve both, you need about four times as many rounds, or a quieter machine.
+# "Can't tell" is a result, too. After "With this spread", the verdict gives two differences: the smallest that would
+# have counted as real, and the true difference that 80 % of such studies would find. Plan with the second one. To halve
+# both, you need about four times as many rounds, or a quieter machine.
 #
 # ## Equal batch, or its own largest?
 #
@@ -258,11 +261,10 @@ tables.show(shown, ("network", "batch", "bytes"), headers)
 # ## Where does the order turn?
 #
 # A step of ResNet152V2 takes longer, and so does its exchange: it has 2.47 times as many bytes of gradient, and 2.95
-# times as many tensors. If a step takes more than 2.47 times as long, bytes favour ResNet152V2; if less than 2.95 times,
-# tensors favour ResNet50V2. Which counts for more depends on the links. Suppose that a step computes first, and then
-# exchanges one tensor after another over a ring of K workers. For each tensor, the ring sends 2 (K - 1) messages in a
-# row, each of which has a **latency**. Through its link, each worker sends 2 (K - 1) / K times the bytes of the gradient
-# (notebook 02). Write the seconds of one exchange of all tensors.
+# times as many tensors. What grows *less* than the time of a step matters less in the larger network. Suppose that a
+# step computes first, and then exchanges one tensor after another over a ring of K workers. For each tensor, the ring
+# sends 2 (K - 1) messages in a row, each of which has a **latency**. Through its link, each worker sends 2 (K - 1) / K
+# times the bytes of the gradient (notebook 02). Write the seconds of one exchange of all tensors.
 
 
 # %% labs={"id": "networks.6"}
@@ -305,8 +307,8 @@ if exchange_right:
 
 # %% [markdown]
 # This is arithmetic with assumed links, not a measurement. It shows that "scales better" belongs to a network *and* to
-# the machine that exchanges its gradients. (If a step of ResNet152V2 takes more than 2.95 times as long on your machine,
-# the ratio of the tensors, it is ahead at any latency; below 2.47 times, the ratio of the bytes, at none.)
+# the machine that exchanges its gradients. (If a step of ResNet152V2 takes more than 2.95 times as long on your
+# machine, the ratio of the tensors, it is ahead at any latency; below 2.47 times, the ratio of the bytes, at none.)
 #
 # ## T10: explain what you found
 #
@@ -325,17 +327,17 @@ if exchange_right:
 # ### BEGIN SOLUTION
 # An epoch of ResNet152V2 takes longer because the network has more of everything: counted, 3.13 times as many
 # multiply-adds for each image, 2.5 times as many bytes of activations and of gradients, 2.95 times as many tensors. The
-# measured ratio on one worker (networks.2) need not match any of these factors: each part of a step grows by its own factor,
-# and some costs do not grow at all. Since the bytes of the gradient grow less than the multiply-adds, ResNet152V2
-# exchanges less for each operation. Judging by bytes alone, it should scale better at the same batch size. The plots
-# show both speedups with their intervals, measured at the same batch size. The verdict above shows whether they differ:
-# it gives the ratio of the efficiencies, its interval, and the difference that would have counted as real with this
-# spread. Two things work against ResNet152V2. The number of its tensors, each of which takes some time to exchange,
-# grows by a larger factor than the measured time: computed for 8 workers, it is behind when a message has a latency of
-# 1 ms. And at its own largest batch size, where nothing was measured, it
-# fits fewer images, so it exchanges more often per image: the bytes for each multiply-add, counted above,
-# show how much of its advantage is left. After the same number of epochs, 2 workers have made half as many updates as 1
-# worker, for both networks; the first table gives the accuracy of each run.
+# measured ratio on one worker (networks.2) need not match any of these factors: each part of a step grows by its own
+# factor, and some costs do not grow at all. Since the bytes of the gradient grow less than the multiply-adds,
+# ResNet152V2 exchanges less for each operation. Judging by bytes alone, it should scale better at the same batch size.
+# The plots show both speedups with their intervals, measured at the same batch size. The verdict above shows whether
+# they differ: it gives the ratio of the efficiencies, its interval, and the difference that would have counted as real
+# with this spread. Two things work against ResNet152V2. The number of its tensors, each of which takes some time to
+# exchange, grows by a larger factor than the measured time: computed for 8 workers, it is behind when a message has a
+# latency of 1 ms. And at its own largest batch size, where nothing was measured, it fits fewer images, so it exchanges
+# more often per image: the bytes for each multiply-add, counted above, show how much of its advantage is left. After
+# the same number of epochs, 2 workers have made half as many updates as 1 worker, for both networks; the first table
+# gives the accuracy of each run.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -365,9 +367,9 @@ whole_seconds = "b"
 check("networks.8", whole_seconds)
 
 # %% [markdown]
-# At 12 s, half a second either way changes the efficiency by 4 %, and people argue about differences of this size. If all
-# epoch times of a run are rounded to the same number, the result looks certain, but the spread that would have warned
-# you is gone.
+# At 12 s, half a second either way changes the efficiency by 4 %, and people argue about differences of this size. If
+# all epoch times of a run are rounded to the same number, the result looks certain, but the spread that would have
+# warned you is gone.
 
 # %% [markdown]
 # Next: `11_report`.

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # A report that can be trusted
 #
-# **Time: 50 minutes, including less than 1 minute of computing on 2 cores.**
+# **Time: 45 minutes, including less than 1 minute of computing on 2 cores.**
 #
 # **Paths:** *the practical* (its last notebook), *everything*; *an afternoon* leaves this notebook out.
 #

@@ -43,7 +43,7 @@ def test_a_record_is_the_run_with_its_place(tmp_path):
 def test_what_is_saved_is_read_again_with_fields_of_a_newer_kit(tmp_path):
     found = record.read(NEW | {"colour": "blue", "configuration": HOW | {"momentum": 0.9}}, "a.json")
     found.epochs[0].metrics["loss"] = math.nan  # a training that diverged
-    record.save(tmp_path / "new" / "b.json", found)
+    record.save_record(tmp_path / "new" / "b.json", found)
     again = record.load(tmp_path / "new" / "b.json")
     assert again.colour == "blue" and again.configuration.momentum == 0.9
     assert math.isnan(again.epochs[0].metrics["loss"]) and again.epochs[1:] == found.epochs[1:]
