@@ -31,7 +31,7 @@ from pathlib import Path
 
 from import_time import median  # beside this file
 
-import labs  # noqa: F401  (first: it silences TensorFlow's start-up messages)
+import labs  # noqa: F401  (import this first: it sets up TensorFlow)
 
 ROOT = Path(__file__).resolve().parents[1]
 STEP = 5e-3  # seconds: the step whose 1 % the recorder may cost

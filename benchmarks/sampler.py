@@ -22,7 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import labs  # noqa: F401  (first: it silences TensorFlow's start-up messages)
+import labs  # noqa: F401  (import this first: it sets up TensorFlow)
 from labs.results import intervals
 from lessons.faster_steps.sampler import Sampler
 

@@ -85,7 +85,7 @@ def bare_horovod(args, dataset, rate):
 
 def bare(args):
     """The training "bare": rank 0 writes {round: seconds} to args.out; round 0 is warm-up."""
-    from labs import data, hvd, waiting  # first: it silences TensorFlow's start-up messages
+    from labs import data, hvd, waiting  # import this first: it sets up TensorFlow
 
     rank, ranks = 0, 1
     if args.strategy == "horovod":

@@ -33,7 +33,7 @@ plots.show(pictures.course(checks.progress(), path))
 # |---|---|---|
 # | `"afternoon"` | 3 hours | train one network on 1 and on 2 workers, measure the speedup, and explain why it is not 2 |
 # | `"practical"` | 10 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, shard data, train with Horovod, compare ResNet50V2 with ResNet152V2, and write the report |
-# | `"everything"` | 17 hours | also train on two nodes, find out why jobs hang, explain why scaling fails, and speed up a step (optional notebooks: 7 hours more) |
+# | `"everything"` | 16.5 hours | also train on two nodes, find out why jobs hang, explain why scaling fails, and speed up a step (optional notebooks: 7 hours more) |
 #
 # Choose one: change `path` in the cell above and run it again. A longer path includes all the notebooks of a shorter
 # one, so you can change your mind at any time.

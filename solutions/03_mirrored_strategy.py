@@ -24,7 +24,7 @@
 # computes convolutions faster.)
 
 # %%
-from labs import devices  # first: it silences TensorFlow's start-up messages
+from labs import devices  # import this first: it sets up TensorFlow
 from labs.checks import answered, check, outcome, predict
 from labs.show import plots, tables
 

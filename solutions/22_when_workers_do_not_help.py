@@ -23,7 +23,7 @@ import os
 
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # small experiments: they run on CPU cores, also where there is a GPU
 
-from labs import devices, jobs, presets  # first: it silences TensorFlow's start-up messages
+from labs import devices, jobs, presets  # import this first: it sets up TensorFlow
 from labs.checks import answered, check, outcome, predict
 from labs.measure import allreduce
 from labs.results import intervals

@@ -25,7 +25,7 @@ import time
 
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # small experiments: they run on CPU cores, also where there is a GPU
 
-from labs import devices, jobs, presets, results  # first: it silences TensorFlow's start-up messages
+from labs import devices, jobs, presets, results  # import this first: it sets up TensorFlow
 from labs.checks import answered, check, outcome, predict
 from labs.results import intervals
 from labs.show import plots, tables

@@ -18,7 +18,7 @@
 # end you make a given training script at least twice as fast, and hand in **F1**.
 
 # %%
-from labs import data, devices, jobs, presets, recorded, results  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, jobs, presets, recorded, results  # import this first: it sets up TensorFlow
 from labs.checks import answered, check, outcome, predict
 from labs.measure.step import compiled
 from labs.results import intervals, metrics

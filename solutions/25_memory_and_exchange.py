@@ -18,7 +18,7 @@
 # optimizer by hand. From notebook 24, you need only the basic idea: name the limit, remove it, and measure again.
 
 # %%
-from labs import data, devices, doctor, jobs, presets  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, doctor, jobs, presets  # import this first: it sets up TensorFlow
 from labs.checks import answered, check, outcome, predict
 from labs.results import intervals
 from labs.show import plots, tables

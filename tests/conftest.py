@@ -119,3 +119,21 @@ def needs_jax():
 def needs_horovod():
     """Skip where Horovod is not installed."""
     needs(not importlib.util.find_spec("horovod") and "Horovod is not installed (make horovod)")
+
+
+@pytest.fixture(scope="session")
+def _horovod_is_initialized(needs_horovod):
+    import horovod.tensorflow as horovod
+
+    return horovod.is_initialized
+
+
+@pytest.fixture
+def one_rank(_horovod_is_initialized):
+    """labs.hvd on one rank. Horovod starts only once in a process: other tests do not see that it did."""
+    from labs import hvd
+
+    hvd.horovod.is_initialized = _horovod_is_initialized
+    hvd.init()
+    yield hvd
+    hvd.horovod.is_initialized = lambda: False

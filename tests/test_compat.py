@@ -11,7 +11,7 @@ def dense(**options):
     return keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)], **options)
 
 
-def test_keras_clips_summed_gradients_once_in_k_steps_and_what_horovod_wrapped_is_known(needs_horovod):
+def test_keras_clips_summed_gradients_once_in_k_steps_and_what_horovod_wrapped_is_known(one_rank):
     """What labs.hvd builds on, of the locked Keras: 3.3 clips in every step."""
     seen = []
 
@@ -26,7 +26,6 @@ def test_keras_clips_summed_gradients_once_in_k_steps_and_what_horovod_wrapped_i
     assert seen == [[1.5], [4.0]] and float(weight) == pytest.approx(-5.5)
     import horovod.tensorflow.keras as horovod
 
-    horovod.init()
     assert compat.wrapped_by_horovod(horovod.DistributedOptimizer(keras.optimizers.SGD(0.1)))
     assert not compat.wrapped_by_horovod(optimizer)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.gpu_proof import plan, summary
-from labs import data, devices, files, jobs, models  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, files, jobs, models  # import this first: it sets up TensorFlow
 from labs.results import intervals, metrics
 from labs.results import run as records
 

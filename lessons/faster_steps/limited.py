@@ -13,7 +13,7 @@ import os
 import time
 from pathlib import Path
 
-from labs import data, devices, jobs  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, jobs  # import this first: it sets up TensorFlow
 from lessons import counts
 from lessons.faster_steps.sampler import Sampler
 

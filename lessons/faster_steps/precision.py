@@ -9,7 +9,7 @@ import argparse
 import json
 import time
 
-from labs import data, devices, jobs  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, jobs  # import this first: it sets up TensorFlow
 
 # isort: split
 import keras

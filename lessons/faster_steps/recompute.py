@@ -13,7 +13,7 @@ import json
 import random
 from pathlib import Path
 
-from labs import devices, jobs  # first: it silences TensorFlow's start-up messages
+from labs import devices, jobs  # import this first: it sets up TensorFlow
 from labs.measure.step import timed
 
 LAYERS, FILTERS, SIDE = 24, 32, 48

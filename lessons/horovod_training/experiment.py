@@ -8,7 +8,7 @@ Started as `python -m lessons.horovod_training.experiment OPTIONS` in each rank;
 import argparse
 import time
 
-from labs import data, devices, hvd, models, ranks, training  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, hvd, models, ranks, training  # import this first: it sets up TensorFlow
 
 # isort: split
 import keras

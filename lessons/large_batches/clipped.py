@@ -6,7 +6,7 @@ Started as `python -m lessons.large_batches.clipped CLIPNORM`; prints a list of 
 import json
 import sys
 
-from labs import data, devices  # first: it silences TensorFlow's start-up messages
+from labs import data, devices  # import this first: it sets up TensorFlow
 
 # isort: split
 import keras

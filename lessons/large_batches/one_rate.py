@@ -45,7 +45,7 @@ class Starts:
 
 
 def main():
-    from labs import data, models, training  # first: it silences TensorFlow's start-up messages
+    from labs import data, models, training  # import this first: it sets up TensorFlow
 
     # isort: split
     import keras

@@ -11,7 +11,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from labs import data, devices  # first: it silences TensorFlow's start-up messages
+from labs import data, devices  # import this first: it sets up TensorFlow
 
 # isort: split
 import keras

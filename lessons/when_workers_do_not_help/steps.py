@@ -175,7 +175,7 @@ def predicted(alone, benchmark, ranks):
 
 def _rank(file, sizes, rounds, steps):
     """Trace all steps, then time them in turns, in this rank. Rank 0 writes `file`."""
-    from labs import data, hvd  # first: it silences TensorFlow's start-up messages
+    from labs import data, hvd  # import this first: it sets up TensorFlow
 
     # isort: split
     import horovod.tensorflow as horovod

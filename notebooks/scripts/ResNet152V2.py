@@ -6,7 +6,7 @@ the images of one step over all workers.
 
 import argparse
 
-from labs import data, devices, models, training  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, models, training  # import this first: it sets up TensorFlow
 
 import keras
 import tensorflow as tf

@@ -6,7 +6,7 @@ batch: the images of one step over all ranks. Start it with horovodrun, mpiexec 
 
 import argparse
 
-from labs import data, devices, hvd, models, ranks, training  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, hvd, models, ranks, training  # import this first: it sets up TensorFlow
 
 import keras
 

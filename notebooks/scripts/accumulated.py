@@ -6,7 +6,7 @@ Trains a small network with momentum. Then one process trains it with each batch
 import argparse
 import time
 
-from labs import devices, hvd, training  # first: it silences TensorFlow's start-up messages
+from labs import devices, hvd, training  # import this first: it sets up TensorFlow
 from lessons.faster_steps import by_hand
 
 import keras

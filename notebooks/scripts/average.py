@@ -1,6 +1,6 @@
 """One gradient of each rank, before and after it is averaged over the ranks; then the gradient of all the images."""
 
-from labs import data, devices, hvd  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, hvd  # import this first: it sets up TensorFlow
 
 import keras
 import tensorflow as tf

@@ -5,7 +5,7 @@
 
 import argparse
 
-from labs import data, devices, hvd, models, training  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, hvd, models, training  # import this first: it sets up TensorFlow
 
 import keras
 

@@ -5,7 +5,7 @@ scripts/slow.py is the training as it was given.
 
 import argparse
 
-from labs import data, devices, training  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, training  # import this first: it sets up TensorFlow
 from lessons.faster_steps import feeding
 
 import keras

@@ -8,7 +8,7 @@ import argparse
 import json
 import time
 
-from labs import data, devices, hvd, ranks, training  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, hvd, ranks, training  # import this first: it sets up TensorFlow
 
 import horovod.tensorflow as horovod
 import keras

@@ -6,7 +6,7 @@ the kit's does not train: it refuses ranks that begin with different weights.
 
 import argparse
 
-from labs import data, devices, hvd, ranks, training  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, hvd, ranks, training  # import this first: it sets up TensorFlow
 
 import keras
 import numpy as np

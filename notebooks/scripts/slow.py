@@ -5,7 +5,7 @@ Leave this script as it is. scripts/faster.py begins as a copy of it, and is you
 
 import argparse
 
-from labs import data, devices, training  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, training  # import this first: it sets up TensorFlow
 from lessons.faster_steps import feeding
 
 import keras

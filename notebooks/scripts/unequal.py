@@ -12,7 +12,7 @@ import os
 import threading
 import time
 
-from labs import data, devices  # first: it silences TensorFlow's start-up messages
+from labs import data, devices  # import this first: it sets up TensorFlow
 
 import horovod.tensorflow as hvd
 import tensorflow as tf

@@ -2,12 +2,12 @@
 # ResNet50V2 on 1, 2 and 4 workers of one node of CTE-POWER, one training after the other (task T5).
 #
 # Submit it in the top folder of the course:  sbatch slurm/cte-power/ResNet50.sh
-# Options behind the script's name go to the training, such as --epochs 2.
+# Options after the script's name go to the training, such as --epochs 2.
 #SBATCH --job-name=ResNet50
 #SBATCH --output=notebooks/runs/%x_%j.out
 #SBATCH --error=notebooks/runs/%x_%j.err
 #SBATCH --time=00:30:00
-# MirroredStrategy is one process (one task) that rules all GPUs of one node. The site's rule says how many
+# MirroredStrategy is one process (one task) that drives all GPUs of one node. The site's rule says how many
 # cores they may have:
 # 1 GPU: 40 to 80, 2 GPUs: 80, 3 GPUs: 120 to 160, 4 GPUs: 160.
 #SBATCH --nodes=...

@@ -2,7 +2,7 @@
 # ResNet50V2 with Horovod on 1, 2 and 4 ranks of one node of CTE-POWER, one training after the other.
 #
 # Submit it in the top folder of the course:  sbatch slurm/cte-power/ResNet50_horovod.sh
-# Options behind the script's name go to the training, such as --epochs 2.
+# Options after the script's name go to the training, such as --epochs 2.
 #SBATCH --job-name=ResNet50_horovod
 #SBATCH --output=notebooks/runs/%x_%j.out
 #SBATCH --error=notebooks/runs/%x_%j.err

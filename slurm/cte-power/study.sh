@@ -5,7 +5,7 @@
 # Submit it in the top folder of the course:  sbatch slurm/cte-power/study.sh
 # More nodes: sbatch --nodes=4 slurm/cte-power/study.sh
 # MirroredStrategy, on one node: sbatch --nodes=1 slurm/cte-power/study.sh --strategy mirrored
-# Options behind the script's name go to `labs study`, such as --models ResNet50V2 ResNet152V2. After a time limit, --out
+# Options after the script's name go to `labs study`, such as --models ResNet50V2 ResNet152V2. After a time limit, --out
 # with the folder of that job goes on behind the pairs that are finished.
 #SBATCH --job-name=study
 #SBATCH --output=notebooks/runs/%x_%j.out

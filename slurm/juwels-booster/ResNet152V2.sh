@@ -2,14 +2,14 @@
 # ResNet152V2 on 1, 2 and 4 workers of one node of JUWELS Booster, one training after the other (task T9).
 #
 # Submit it in the top folder of the course:  sbatch slurm/juwels-booster/ResNet152V2.sh
-# Options behind the script's name go to the training, such as --epochs 2.
+# Options after the script's name go to the training, such as --epochs 2.
 # This site wants your account, which no script should hold: export SBATCH_ACCOUNT=...
 #SBATCH --job-name=ResNet152V2
 #SBATCH --output=notebooks/runs/%x_%j.out
 #SBATCH --error=notebooks/runs/%x_%j.err
 #SBATCH --partition=booster
 #SBATCH --time=00:30:00
-# MirroredStrategy is one process (one task) that rules all GPUs of one node. The site's rule says how many
+# MirroredStrategy is one process (one task) that drives all GPUs of one node. The site's rule says how many
 # cores they may have:
 # 1 GPU: 1 to 24, 2 GPUs: 1 to 48, 3 GPUs: 1 to 72, 4 GPUs: 1 to 96.
 #SBATCH --nodes=...

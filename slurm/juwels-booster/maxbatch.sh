@@ -2,7 +2,7 @@
 # The largest batch of a network that fits into the memory of one worker of JUWELS Booster (tasks T4 and T8).
 #
 # Submit it in the top folder of the course:  sbatch slurm/juwels-booster/maxbatch.sh
-# Options behind the script's name go to the search, such as --model ResNet152V2.
+# Options after the script's name go to the search, such as --model ResNet152V2.
 # This site wants your account, which no script should hold: export SBATCH_ACCOUNT=...
 #SBATCH --job-name=maxbatch
 #SBATCH --output=notebooks/runs/%x_%j.out

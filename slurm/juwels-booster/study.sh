@@ -5,7 +5,7 @@
 # Submit it in the top folder of the course:  sbatch slurm/juwels-booster/study.sh
 # More nodes: sbatch --nodes=4 slurm/juwels-booster/study.sh
 # MirroredStrategy, on one node: sbatch --nodes=1 slurm/juwels-booster/study.sh --strategy mirrored
-# Options behind the script's name go to `labs study`, such as --models ResNet50V2 ResNet152V2. After a time limit, --out
+# Options after the script's name go to `labs study`, such as --models ResNet50V2 ResNet152V2. After a time limit, --out
 # with the folder of that job goes on behind the pairs that are finished.
 # This site wants your account, which no script should hold: export SBATCH_ACCOUNT=...
 #SBATCH --job-name=study

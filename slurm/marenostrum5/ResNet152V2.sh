@@ -2,14 +2,14 @@
 # ResNet152V2 on 1, 2 and 4 workers of one node of MareNostrum 5, one training after the other (task T9).
 #
 # Submit it in the top folder of the course:  sbatch slurm/marenostrum5/ResNet152V2.sh
-# Options behind the script's name go to the training, such as --epochs 2.
+# Options after the script's name go to the training, such as --epochs 2.
 # This site wants your account, which no script should hold: export SBATCH_ACCOUNT=...
 # This site wants your QOS, which no script should hold: export SBATCH_QOS=...
 #SBATCH --job-name=ResNet152V2
 #SBATCH --output=notebooks/runs/%x_%j.out
 #SBATCH --error=notebooks/runs/%x_%j.err
 #SBATCH --time=00:30:00
-# MirroredStrategy is one process (one task) that rules all GPUs of one node. The site's rule says how many
+# MirroredStrategy is one process (one task) that drives all GPUs of one node. The site's rule says how many
 # cores they may have:
 # 1 GPU: 20, 2 GPUs: 40, 3 GPUs: 60, 4 GPUs: 80.
 #SBATCH --nodes=...

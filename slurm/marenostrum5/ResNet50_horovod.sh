@@ -2,7 +2,7 @@
 # ResNet50V2 with Horovod on 1, 2 and 4 ranks of one node of MareNostrum 5, one training after the other.
 #
 # Submit it in the top folder of the course:  sbatch slurm/marenostrum5/ResNet50_horovod.sh
-# Options behind the script's name go to the training, such as --epochs 2.
+# Options after the script's name go to the training, such as --epochs 2.
 # This site wants your account, which no script should hold: export SBATCH_ACCOUNT=...
 # This site wants your QOS, which no script should hold: export SBATCH_QOS=...
 #SBATCH --job-name=ResNet50_horovod

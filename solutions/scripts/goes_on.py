@@ -6,7 +6,7 @@
 import argparse
 from pathlib import Path
 
-from labs import data, devices, hvd, ranks, training  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, hvd, ranks, training  # import this first: it sets up TensorFlow
 
 import keras
 import numpy as np

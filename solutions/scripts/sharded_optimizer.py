@@ -6,7 +6,7 @@ compares both.
 
 import argparse
 
-from labs import devices, hvd, training  # first: it silences TensorFlow's start-up messages
+from labs import devices, hvd, training  # import this first: it sets up TensorFlow
 from lessons.faster_steps import by_hand
 
 import keras

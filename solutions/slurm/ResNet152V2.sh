@@ -2,14 +2,14 @@
 # ResNet152V2 on @WORKERS_TEXT@ workers of one node of @SITE@, one training after the other (task T9).
 #
 # Submit it in the top folder of the course:  sbatch @PATH@
-# Options behind the script's name go to the training, such as --epochs 2.
+# Options after the script's name go to the training, such as --epochs 2.
 @PERSONAL@
 #SBATCH --job-name=ResNet152V2
 #SBATCH --output=notebooks/runs/%x_%j.out
 #SBATCH --error=notebooks/runs/%x_%j.err
 @PARTITION@
 #SBATCH --time=@TIME@
-# MirroredStrategy is one process (one task) that rules all GPUs of one node. The site's rule says how many
+# MirroredStrategy is one process (one task) that drives all GPUs of one node. The site's rule says how many
 # cores they may have:
 # @RULE@
 ### BEGIN SOLUTION

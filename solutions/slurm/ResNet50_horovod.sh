@@ -2,7 +2,7 @@
 # ResNet50V2 with Horovod on @WORKERS_TEXT@ ranks of one node of @SITE@, one training after the other.
 #
 # Submit it in the top folder of the course:  sbatch @PATH@
-# Options behind the script's name go to the training, such as --epochs 2.
+# Options after the script's name go to the training, such as --epochs 2.
 @PERSONAL@
 #SBATCH --job-name=ResNet50_horovod
 #SBATCH --output=notebooks/runs/%x_%j.out

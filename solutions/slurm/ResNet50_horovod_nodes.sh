@@ -3,7 +3,7 @@
 #
 # Submit it in the top folder of the course:  sbatch @PATH@
 # More nodes: sbatch --nodes=4 @PATH@
-# Options behind the script's name go to the training, such as --epochs 2.
+# Options after the script's name go to the training, such as --epochs 2.
 @PERSONAL@
 #SBATCH --job-name=ResNet50_horovod_nodes
 #SBATCH --output=notebooks/runs/%x_%j.out

@@ -2,7 +2,7 @@
 # The largest batch of a network that fits into the memory of one worker of @SITE@ (tasks T4 and T8).
 #
 # Submit it in the top folder of the course:  sbatch @PATH@
-# Options behind the script's name go to the search, such as --model ResNet152V2.
+# Options after the script's name go to the search, such as --model ResNet152V2.
 @PERSONAL@
 #SBATCH --job-name=maxbatch
 #SBATCH --output=notebooks/runs/%x_%j.out

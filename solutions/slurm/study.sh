@@ -5,7 +5,7 @@
 # Submit it in the top folder of the course:  sbatch @PATH@
 @MORE_NODES@
 # MirroredStrategy, on one node: sbatch --nodes=1 @PATH@ --strategy mirrored
-# Options behind the script's name go to `labs study`, such as --models ResNet50V2 ResNet152V2. After a time limit, --out
+# Options after the script's name go to `labs study`, such as --models ResNet50V2 ResNet152V2. After a time limit, --out
 # with the folder of that job goes on behind the pairs that are finished.
 @PERSONAL@
 #SBATCH --job-name=study

@@ -236,18 +236,8 @@ def test_what_rank_0_saves_is_read_after_the_job(refusals):
 # Without processes
 
 
-@pytest.fixture(scope="module")
-def alone(needs_horovod):
-    """labs.hvd on one rank in this process, for this module only: it starts once."""
-    from labs import hvd
-
-    hvd.init()
-    yield hvd
-    hvd.horovod.shutdown()
-
-
 @pytest.mark.parametrize("scaled", [False, True])
-def test_wrapping_keeps_what_weight_decay_leaves_out(alone, scaled):
+def test_wrapping_keeps_what_weight_decay_leaves_out(one_rank, scaled):
     import keras
     import tensorflow as tf
 
@@ -255,7 +245,7 @@ def test_wrapping_keeps_what_weight_decay_leaves_out(alone, scaled):
     optimizer.exclude_from_weight_decay(var_names=["bias"])
     optimizer = keras.optimizers.LossScaleOptimizer(optimizer) if scaled else optimizer
     kernel, bias = keras.Variable([1.0], name="kernel"), keras.Variable([1.0], name="bias")
-    alone.DistributedOptimizer(optimizer).apply([tf.zeros(1), tf.zeros(1)], [kernel, bias])
+    one_rank.DistributedOptimizer(optimizer).apply([tf.zeros(1), tf.zeros(1)], [kernel, bias])
     assert float(kernel[0]) == pytest.approx(0.95) and float(bias[0]) == 1.0
 
 

@@ -3,7 +3,7 @@
 from epochs import numbered
 from figures import sound
 
-from labs.results.run import Epoch, Run, save
+from labs.results.run import Epoch, Run, save_record
 from lessons import compare
 
 OLD = """import os
@@ -40,7 +40,7 @@ def test_losses_are_drawn_over_epochs_and_over_updates(tmp_path):
     runs = {"one": (tmp_path / "one.json", [2.0, 1.0], 32), "four": (tmp_path / "four.json", [2.5, 1.5, 0.5], 8)}
     for path, loss, steps in runs.values():
         repeats = [[Epoch(seconds=1.0, metrics={"loss": value + repeat}) for value in loss] for repeat in (0, 1)]
-        save(path, Run(steps=steps, epochs=numbered(*repeats)))
+        save_record(path, Run(steps=steps, epochs=numbered(*repeats)))
     figure = sound(
         compare.losses({name: path for name, (path, *_) in runs.items()}), "measured", "one: 2.0000, 1.0000."
     )

@@ -3,7 +3,7 @@
 #
 # Submit it in the top folder of the course:  sbatch slurm/cte-power/ResNet50_horovod_nodes.sh
 # More nodes: sbatch --nodes=4 slurm/cte-power/ResNet50_horovod_nodes.sh
-# Options behind the script's name go to the training, such as --epochs 2.
+# Options after the script's name go to the training, such as --epochs 2.
 #SBATCH --job-name=ResNet50_horovod_nodes
 #SBATCH --output=notebooks/runs/%x_%j.out
 #SBATCH --error=notebooks/runs/%x_%j.err

@@ -2,13 +2,13 @@
 # ResNet152V2 on 1 and 2 workers of one node of the practice cluster, one training after the other (task T9).
 #
 # Submit it in the top folder of the course:  sbatch slurm/local/ResNet152V2.sh
-# Options behind the script's name go to the training, such as --epochs 2.
+# Options after the script's name go to the training, such as --epochs 2.
 #SBATCH --job-name=ResNet152V2
 #SBATCH --output=notebooks/runs/%x_%j.out
 #SBATCH --error=notebooks/runs/%x_%j.err
 #SBATCH --partition=main
 #SBATCH --time=00:30:00
-# MirroredStrategy is one process (one task) that rules all GPUs of one node. The site's rule says how many
+# MirroredStrategy is one process (one task) that drives all GPUs of one node. The site's rule says how many
 # cores they may have:
 # 1 GPU: 2, 2 GPUs: 4.
 #SBATCH --nodes=1

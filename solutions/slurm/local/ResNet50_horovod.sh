@@ -2,7 +2,7 @@
 # ResNet50V2 with Horovod on 1 and 2 ranks of one node of the practice cluster, one training after the other.
 #
 # Submit it in the top folder of the course:  sbatch slurm/local/ResNet50_horovod.sh
-# Options behind the script's name go to the training, such as --epochs 2.
+# Options after the script's name go to the training, such as --epochs 2.
 #SBATCH --job-name=ResNet50_horovod
 #SBATCH --output=notebooks/runs/%x_%j.out
 #SBATCH --error=notebooks/runs/%x_%j.err

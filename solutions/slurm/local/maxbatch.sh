@@ -2,7 +2,7 @@
 # The largest batch of a network that fits into the memory of one worker of the practice cluster (tasks T4 and T8).
 #
 # Submit it in the top folder of the course:  sbatch slurm/local/maxbatch.sh
-# Options behind the script's name go to the search, such as --model ResNet152V2.
+# Options after the script's name go to the search, such as --model ResNet152V2.
 #SBATCH --job-name=maxbatch
 #SBATCH --output=notebooks/runs/%x_%j.out
 #SBATCH --error=notebooks/runs/%x_%j.err

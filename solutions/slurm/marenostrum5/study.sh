@@ -5,7 +5,7 @@
 # Submit it in the top folder of the course:  sbatch slurm/marenostrum5/study.sh
 # One node only: Python runs in a container here, which cannot start ranks on other nodes.
 # MirroredStrategy, on one node: sbatch --nodes=1 slurm/marenostrum5/study.sh --strategy mirrored
-# Options behind the script's name go to `labs study`, such as --models ResNet50V2 ResNet152V2. After a time limit, --out
+# Options after the script's name go to `labs study`, such as --models ResNet50V2 ResNet152V2. After a time limit, --out
 # with the folder of that job goes on behind the pairs that are finished.
 # This site wants your account, which no script should hold: export SBATCH_ACCOUNT=...
 # This site wants your QOS, which no script should hold: export SBATCH_QOS=...
