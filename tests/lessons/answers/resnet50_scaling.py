@@ -132,6 +132,8 @@ ANSWERS = {
             (lambda speedups: interval(speedups)[0],),
             (lambda speedups: [math.log(end) for end in interval(speedups)],),
             (lambda speedups: interval(speedups)[::2] + interval(speedups)[1:2],),
+            (lambda speedups: (*(found := interval(speedups))[:2], 2 * found[0] - found[1]),),  # symmetric
+            (lambda speedups: ((found := interval(speedups))[0], 2 * found[0] - found[2], found[2]),),
             *((partial(interval, **{name: value}),) for name, value in WRONG_INTERVALS),
         ],
         secret=r"stdev\(logs|sqrt\(len",
