@@ -262,6 +262,16 @@ def test_a_loop_without_end_is_stopped_and_its_line_named(monkeypatch):
             except BaseException:
                 pass
 
+    def pause():
+        try:
+            time.sleep(0.01)
+        except BaseException:
+            pass
+
+    def calls():
+        for _ in range(300):  # each call of the helper is another one
+            pause()
+
     def judge(function):
         time.sleep(0.5)
         yield function() != 42, "no"
@@ -271,6 +281,7 @@ def test_a_loop_without_end_is_stopped_and_its_line_named(monkeypatch):
     state, text = checks.judge("01.1", never)
     line = r"Line \d+: `(time.sleep\(0.01\)|while True:|try:|pass|except .*)`: stopped after 0.3 s without an end"
     assert state == "wrong" and re.match(line, text), text
+    assert "stopped after 0.3 s without an end" in checks.judge("01.1", calls)[1]
     assert checks.judge("01.1", lambda: 42)[0] == "right"
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0 or "pytest_timeout" in sys.modules
 

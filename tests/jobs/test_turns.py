@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import types
 from collections import Counter
 from pathlib import Path
 
@@ -23,6 +24,12 @@ from labs.results import run as records
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests/programs/takes_turns.py"
+
+
+def test_a_training_gives_way_when_all_its_ranks_wait_or_it_has_ended():
+    for state, waiting, gives_way in (("running", 1, False), ("running", 2, True), ("failed", 1, True)):
+        training = jobs.turns._Training(types.SimpleNamespace(state=state), ranks=2, waiting=[None] * waiting)
+        assert training.gives_way == gives_way
 
 
 def told(folder, name):

@@ -86,8 +86,9 @@ def test_the_answer_and_why():
         assert "oversubscribed" in str(found)
         assert found.ratio == pytest.approx((large[0] / large[1]) / (8.0 / 4.4), rel=1e-3)
         assert (found.interval is None) == (len(noise) == 1) and (found.smallest is None) == (len(noise) == 1)
-        other = verdict.compare(study(large=large, noise=noise), "A", "B")  # the other way round
+        other = verdict.compare(study(large=large, noise=noise), "A", "B", **options)  # the other way round
         assert found.ratio == pytest.approx(1 / other.ratio) and found.smallest == pytest.approx(other.smallest)
+        assert other.said == said
         if found.interval:
             assert found.interval == pytest.approx((1 / other.interval[1], 1 / other.interval[0]))
             assert found.reliable > found.smallest

@@ -96,7 +96,11 @@ ANSWERS = {
             (lambda n, k, b: (n // (k * b), n % (k * b)),),
             (lambda n, k, b: (n // k // b, n - n // k // b * k * b),),
         ],
-        wrong=[(lambda n, k, b: (-(-n // (k * b)), 0),), (lambda n, k, b: n // (k * b),)],
+        wrong=[
+            (lambda n, k, b: (-(-n // (k * b)), 0),),
+            (lambda n, k, b: n // (k * b),),
+            (lambda n, k, b: (n // (k * b), n % b),),
+        ],
         secret=r"//|\*",
     ),
     "sharding.12": dict(
