@@ -26,7 +26,7 @@ solutions/scripts/, with blanks in notebooks/scripts/.
 
 TensorFlow's start-up messages are silenced here, before anything imports it: the standard error of a run is evidence
 and stays readable. oneDNN is turned on for every CPU: TensorFlow has it on only for CPUs with instructions for neural
-networks (AVX512_VNNI and newer), and on one without them ResNet50V2 trains 4.8 times as fast with it (docs/measured.md).
+networks (AVX512_VNNI and newer); on one without them, ResNet50V2 trains 4.8 times as fast with it (docs/measured.md).
 Two lines that say so remain, which TensorFlow prints before it reads its settings.
 """
 
