@@ -5,6 +5,7 @@ import sys
 import time
 from pathlib import Path
 
+from tree import NO_GREETING
 from waiting import until
 
 from setup.cluster.practice import ROOT
@@ -25,7 +26,13 @@ class Job:
         self.cluster, self.runs, self.script = cluster, Path(runs), Path(script)
         self.runs.mkdir(parents=True, exist_ok=True)
         files = [f"--output={runs}/%x_%j.out", f"--error={runs}/%x_%j.err"]
-        environment = {"LABS_PYTHON": sys.executable, **environment, "LABS_RUNS": str(runs), "TMPDIR": str(runs)}
+        environment = {
+            "LABS_PYTHON": sys.executable,
+            **NO_GREETING,
+            **environment,
+            "LABS_RUNS": str(runs),
+            "TMPDIR": str(runs),
+        }
         environment["MPIR_CVAR_POLLS_BEFORE_YIELD"] = "1"  # waiting ranks leave the core to others
         done = cluster.run("sbatch", "--parsable", *files, *options, script, *arguments, cwd=ROOT, env=environment)
         assert done.returncode == 0, done.stderr

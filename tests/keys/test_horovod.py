@@ -98,8 +98,9 @@ def said(job):
         return ""
 
 
-def test_a_job_that_hangs_prints_nothing_and_does_not_end(started):
+def test_a_job_that_hangs_prints_nothing_and_does_not_end(started, monkeypatch):
     """standing.1"""
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")  # as tree.NO_GREETING
     job = started("reports_loss")
     assert until(lambda: "They wait in different calls" in said(job)), job.err.read_text()
     assert following.letter(job) == "h" and job.state == "running"

@@ -117,6 +117,7 @@ def test_real_steps(strategy, tmp_path, monkeypatch, request):
     if strategy == "horovod":
         request.getfixturevalue("needs_horovod")
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")  # as tree.NO_GREETING
     sizes = {"local_batch": 16, "others": (1800,), "rounds": 2, "steps": 2}
     found = breakdown.measure("SmallCNN", strategy=strategy, show=False, **sizes)
     assert json.loads((tmp_path / "breakdown_SmallCNN.breakdown.json").read_text()) == found
