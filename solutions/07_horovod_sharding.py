@@ -172,7 +172,7 @@ if answered("sharding.6"):
 # %% [markdown]
 # Each of K workers keeps 1/K of *its own* random order, so it leaves out a given sample with probability 1 - 1/K. In
 # each epoch, all K leave it out with probability $(1 - 1/K)^K$: this is 1/4 for two workers, and grows to more than a
-# third. As many samples are read twice as are not read at all, if there are two workers.
+# third. With two workers, another quarter of the samples is read twice.
 #
 # ## Fair in every epoch
 #

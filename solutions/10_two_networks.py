@@ -51,8 +51,8 @@ tables.scaling(runs)
 # **Draw one figure with three plots**, as for T6: epoch time, images per second, and speedup, each against the number
 # of workers, but now with **both networks in each plot**. `runs` contains one run for each line of the table; its
 # values are `run.model`, `run.workers`, `run.epoch_seconds.value`, `run.images_per_second.value` and
-# `run.speedup.value`. Label the axes, with units, and add a legend that names the networks. Start with `figure =
-# Figure(figsize=(12, 3.2), layout="constrained")`.
+# `run.speedup.value`. Label the axes, with units, and add a legend that names the networks. Start with
+# `figure = Figure(figsize=(12, 3.2), layout="constrained")`.
 
 # %% labs={"id": "networks.1"}
 from matplotlib.figure import Figure
