@@ -77,9 +77,9 @@ def _keep(parent):
     coordinator.sendall(json.dumps(settings).encode() + b"\n")
     for line in lines:
         turn = b""
-        os.kill(parent, signal.SIGSTOP)
         with contextlib.suppress(OSError):
-            coordinator.sendall(line)
+            coordinator.sendall(line)  # first: if this keeper is killed, labs.jobs then knows who stands still
+            os.kill(parent, signal.SIGSTOP)
             turn = coordinator.recv(4096)
         if os.getppid() == parent:  # else its number may be another process' by now
             os.kill(parent, signal.SIGCONT)
