@@ -27,6 +27,18 @@ def told(sentence):
     return "can't tell" if re.fullmatch(r"can(not|\s+not|'?t)\s+tell", given) else given
 
 
+def undecided(sentence, interval, even, above, below, seen):
+    """Cases of a wrong word about a 95 % interval (low, high): `above` or `below` where all of it lies on that side of
+    `even`, else "can't tell". seen: what the interval is of, as "The interval of your speedup"."""
+    given, (low, high) = told(sentence), interval
+    yield given not in (above, below, "can't tell"), f"{sentence!r} is not one of the answers. Spell it as in the text."
+    right = above if low > even else below if high < even else "can't tell"
+    seen = f"{seen} ranges from {low:.3g} to {high:.3g}"
+    yield given != right == "can't tell", f"{seen}, and {even:g} is inside it."
+    yield right != given == "can't tell", f"{seen}, and {even:g} is not inside it. Does its spread explain that?"
+    yield given != right, f"{seen}. On which side of {even:g} is that?"
+
+
 def rounded(given, wanted, most=4):
     """Whether numbers are those wanted but for rounding, or cutting off, after 0 to `most` decimals.
 

@@ -1,7 +1,6 @@
 """Answers across the wire, and functions with other inputs: what is right stays right, what was looked up is found."""
 
 import copy
-import importlib
 import itertools
 import json
 import math
@@ -20,6 +19,8 @@ from teaching.grading import again, judge, reference, wire
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/lessons"))
+import known  # noqa: E402
+
 LESSONS = tasks.lessons()
 
 scalars = st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats() | st.text()
@@ -56,8 +57,8 @@ def compared(name):
     """(id, a right answer's function, the solution's, calls of the judge) of a lesson's known answers."""
     notebook = LESSONS[name].notebook
     right, asked = reference.functions(ROOT, notebook), reference.asked(ROOT, notebook)
-    known = importlib.import_module(f"answers.{name}").ANSWERS
-    for id, answer in ((each, answer) for each in known.keys() & asked.keys() for answer in known[each]["right"]):
+    rows = known.answers(name)
+    for id, answer in ((each, answer) for each in rows.keys() & asked.keys() for answer in rows[each].right):
         names = asked[id].names if isinstance(answer, tuple) and len(answer) == len(asked[id].names) else ()
         for place, of in enumerate(names):
             if isinstance(answer[place], types.FunctionType) and asked[id].own[place]:

@@ -1,9 +1,10 @@
 """Every lesson: right answers are accepted, plausible wrong ones get a hint, and its items fit together.
 
-The answers of a lesson stand in answers/NAME.py: ANSWERS, a row for each check that a function judges.
-right and wrong hold tuples of what the check is given, or functions of a folder that give such a tuple, or texts for
-the module's own `judge`. `secret` is what a hint must not say; `raises` names wrong answers that raise, or are no value
-at all. The choices need no row: their right and wrong answers are the tasks.toml itself.
+Answers to choices are their tasks.toml, those to questions of a form (lessons/forms.py) its rows; answers/NAME.py holds
+ANSWERS, a row for each check that has a judge of its own, and SAMPLES, {id: [what the notebook hands over beside the
+answer]}. right and wrong hold tuples of what the check is given, or functions of a folder that give such a tuple, or
+texts for the module's own `judge`. `secret` is what a hint must not say; `raises` names wrong answers that raise, or
+are no value at all.
 """
 
 import ast
@@ -13,6 +14,7 @@ import inspect
 import json
 import re
 
+import known
 import pytest
 from answers import faster_steps, resnet50_scaling
 from tree import ROOT
@@ -33,13 +35,6 @@ ONCE = functools.cache(models.network)  # judges build ResNet50V2 for each answe
 @pytest.fixture(autouse=True)
 def built_once(monkeypatch):
     monkeypatch.setattr(models, "network", ONCE)
-
-
-def rows(name):
-    """{id: row} of all that a lesson checks."""
-    choices = [item for item in tasks.lessons()[name].task if isinstance(item, tasks.Choice)]
-    found = {item.id: dict(right=[(item.right,)], wrong=[*zip(item.wrong)]) for item in choices}
-    return found | importlib.import_module(f"answers.{name}").ANSWERS
 
 
 def text_of(name):
@@ -92,7 +87,7 @@ def test_items_are_those_of_the_notebook_in_its_order_with_their_judges_and_proo
             assert told and min(told) > source.index(call), f"{id} has no outcome after its prediction"
     importlib.import_module(f"lessons.{name}.questions")
     assert judging.JUDGES.keys() & kinds.keys() == {id for id, kind in kinds.items() if kind == "check"}
-    assert {*rows(name)} == {item.id for item in lesson.task if isinstance(item, tasks.Check)}
+    assert {*known.answers(name)} == {item.id for item in lesson.task if isinstance(item, tasks.Check)}
     for item in [item for item in lesson.task if isinstance(item, tasks.Choice)]:
         file, _, test = item.proof.partition("::")
         if test:
@@ -112,24 +107,27 @@ def test_right_answers_are_accepted_and_wrong_ones_get_a_hint_that_does_not_tell
             return importlib.import_module(f"answers.{name}").judge(id, answer)
         return checks.judge(id, *(answer(tmp_path) if callable(answer) else answer))
 
-    for id, row in rows(name).items():
-        assert row["right"] and len(row["wrong"]) >= 2, f"{id}: a right answer and two wrong ones"
+    for id, row in known.answers(name).items():
+        assert row.right and len(row.wrong) >= 2, f"{id}: a right answer and two wrong ones"
         assert checks.judge(id, ...)[0] == "open", f"{id}: a blank"
-        for number, answer in enumerate(row["right"]):
+        for number, answer in enumerate(row.right):
             judged = judge(id, answer)
             right = tuple(judged) == ("right", checks.task(id).why) or not_tried(*judged)
             assert right, f"{id}, right answer {number}: {judged}"
-        for number, answer in enumerate(row["wrong"]):
+        for number, (answer, wanted) in enumerate(row.wrong):
             state, hint = judge(id, answer)
             if not_tried(state, hint):
                 continue
             said = f"{id}, wrong answer {number}: {state}: {hint}"
             assert state == "wrong", said
+            if wanted is not None:
+                wanted = wanted if isinstance(wanted, str) else wanted(*answer)
+                assert hint.endswith(wanted), f"another mistake hides this one: {wanted!r}: {said}"
             breaks = judging.UNFIT in hint or re.match(r"Line \d+: `.*`: \w+(Error|Iteration)\b", hint)
-            assert not breaks or number in row.get("raises", ()), f"breaks the check: {said}"
+            assert not breaks or number in row.raises, f"breaks the check: {said}"
             given = " ".join(map(repr, answer)) if isinstance(answer, tuple) else ""
             own = re.sub(r"(As rank \d of \d, )?\b[Ll]ine \d+: `.*`", "", hint)  # without the student's own line
-            told = [word for word in re.findall(row.get("secret", "(?!)"), own) if word not in given]
+            told = [match[0] for secret in row.secret for match in re.finditer(secret, own) if match[0] not in given]
             assert not told, f"it tells {told}: {said}"
             assert not imported.intersection(re.findall(r"`(\w+)\[", hint)), f"no element of a module is meant: {said}"
 
@@ -141,9 +139,10 @@ def not_tried(state, text):
 
 @each_lesson
 def test_nonsense_never_breaks_a_check_nor_passes_it(name):
-    for id in rows(name):
-        parameters = inspect.signature(judging.judge_of(id)).parameters.values()
-        count = sum(parameter.default is parameter.empty for parameter in parameters)
+    for id, row in known.answers(name).items():
+        form = hasattr(judging.judge_of(id), "parts")
+        parameters = row.right[0] if form else inspect.signature(judging.judge_of(id)).parameters.values()
+        count = sum(form or parameter.default is parameter.empty for parameter in parameters)
         for nonsense in ("x", -3.7, [], {}, object()):
             state, text = checks.judge(id, *[nonsense] * count)
             assert state == "wrong" and text, f"{id}: {nonsense!r}"

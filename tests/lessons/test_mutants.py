@@ -8,7 +8,6 @@ write stands in the answers, each with its hint.)
 """
 
 import copy
-import importlib
 import itertools
 import random
 import sys
@@ -16,6 +15,7 @@ import types
 from functools import partial
 from operator import add, mul
 
+import known
 import numpy as np
 import pytest
 from tree import ROOT
@@ -147,8 +147,8 @@ def mistaken(name):
     """(who takes it for right, id, the mutant) of a lesson's mutants that are not right."""
     notebook = LESSONS[name].notebook
     right, asked = reference.functions(ROOT, notebook), reference.asked(ROOT, notebook)
-    for id, row in importlib.import_module(f"answers.{name}").ANSWERS.items():
-        answer = next((each for each in row["right"] if isinstance(each, tuple)), ())
+    for id, row in known.answers(name).items():
+        answer = next((each for each in row.right if isinstance(each, tuple)), ())
         if id not in asked or len(answer) != len(asked[id].names):
             continue
         own = [place for place, mine in enumerate(asked[id].own) if mine]

@@ -1,0 +1,305 @@
+"""Forms of questions, in which a mistake is one row: a wrong answer, executable, and its hint.
+
+    formula(
+        "concepts.13",
+        right=lambda k, m: (k - 1) / (m + k - 1),
+        cases=[(4, 4), (2, 1), (8, 3), (1, 5)],
+        wrong=[(lambda k, m: (k - 1) / k, "This is the share without micro-batches. Where does their number come in?")],
+        otherwise="Count the boxes and the gaps in the picture.",
+    )
+    value("concepts.14", right=27, wrong=[(4, "This is the number of devices.")], otherwise="Try a few numbers.")
+
+An answer is right if it gives what `right` gives. Else the first row decides that gives what the answer gives, then
+the mistakes that any answer can have (`_MISTAKES`, arguments swapped or ignored). What is none of them gets what was
+observed, and `otherwise`, a question or advice without the answer. A list in place of a wrong answer, or of the right
+one, holds several; a hint may be a function of the student's answer. What has no such form has a judge of its own
+(labs.checks.judging); tests/lessons/test_answers.py tries every row.
+"""
+
+import copy
+import inspect
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labs.checks import kept
+from labs.checks.judging import judges
+from labs.checks.reading import called, close
+from labs.checks.student_code import tried
+from labs.printed import an
+from lessons.asked import rounded, told
+
+Rows = Sequence[tuple[Any, str | Callable[..., str]]]
+# (what it makes of right numbers, hint): the first that gives what the student's answer gives
+_MISTAKES = (
+    (lambda right: 100 * right, "This is in per cent. Give a share, as a number from 0 to 1."),
+    (np.trunc, "The decimals are cut off here: `/` divides, `//` also rounds down."),
+    (np.floor, "This is rounded down: `/` divides, `//` also rounds down."),
+    (lambda right: 1 / right, "This is upside down: what is divided by what?"),
+    (lambda right: -right, "Only the sign is wrong."),
+)
+UNITS = (1e3, 2**10, 1e6, 2**20, 1e9, 2**30)
+ROUNDED = "Only the rounding is wrong: leave the number as it is."
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A function that a student writes. `formula` says what its fields are."""
+
+    right: Callable
+    cases: Sequence[tuple]
+    wrong: Rows = ()
+    otherwise: str = ""
+    tolerance: float = 1e-4
+
+    def hint(self, function: Callable) -> str | None:
+        """What to tell the student, or None if the function is right."""
+        got, changed = [], None
+        for case in self.cases:
+            with tried(self.described(function, case)):
+                result, change = called(function, *case)
+            if hasattr(result, "__next__"):
+                kind = an(type(result).__name__)
+                return f"Your function returns {kind} object, not yet a list: wrap it in `list(...)`."
+            got.append(result)
+            changed = changed or change
+        wanted = self.results(self.right)
+        right = [alike(*pair, self.tolerance) for pair in zip(got, wanted, strict=True)]
+        if all(right):
+            return changed and f"What it returns is right. {changed}"
+        for wrong, hint in self.wrong:
+            if any(self.same(got, self.results(each)) for each in alternatives(wrong)):
+                return hint if isinstance(hint, str) else hint(function)
+        return (
+            self._misshapen(got, wanted) or self._common(function, got, wanted) or self._observed(function, got, right)
+        )
+
+    def results(self, function: Callable) -> list:
+        """What a function gives in each case; an object that equals nothing where it raises an error."""
+        found = []
+        for case in self.cases:
+            try:
+                with np.errstate(all="ignore"):
+                    found.append(function(*copy.deepcopy(case)))
+            except (ArithmeticError, LookupError, TypeError, ValueError):
+                found.append(object())
+        return found
+
+    def same(self, got, results):
+        return all(alike(one, other, self.tolerance) for one, other in zip(got, results, strict=True))
+
+    def described(self, function, case):
+        """The arguments of a case, by the names that the student's function gives them."""
+        try:
+            names = list(inspect.signature(function).parameters)[: len(case)]
+        except (TypeError, ValueError):  # of a function written in C
+            names = []
+        if len(names) < len(case):
+            names = list(inspect.signature(self.right).parameters)
+        return ", ".join(f"{name} = {_shown(each)}" for name, each in zip(names, case, strict=False))
+
+    def _misshapen(self, got, wanted):
+        """Hint for a list where a number is asked for, the reverse, and other shapes; else None."""
+        for one, right in zip(got, wanted, strict=True):
+            shape, asked = _shape(one), _shape(right)
+            if shape is None or asked is None or shape == asked:
+                continue
+            if not asked:
+                return f"Your function returns {an(type(one).__name__)}: return one number."
+            if not shape:
+                return f"Your function returns a single value: {asked[0]} are asked for."
+            if len(shape) == len(asked) == 1:
+                return f"Your function returns {shape[0]} values: {asked[0]} are asked for."
+            return f"Your function returns an array of shape {shape}: one of shape {asked} is asked for."
+        return None
+
+    def _common(self, got, wanted):
+        """Hint for a mistake that any formula can have, or None."""
+        if hint := _common(got, wanted, self.tolerance):
+            return hint
+        names = list(inspect.signature(self.right).parameters)[: min(map(len, self.cases))]
+        for one, other in itertools.combinations(range(len(names)), 2):
+            if self.same(got, self.results(lambda *case: self.right(*_exchanged(case, one, other)))):  # noqa: B023
+                return f"These results are right if `{names[one]}` and `{names[other]}` change places: which is which?"
+        for place, name in enumerate(names):
+            for fixed in {repr(case[place]): case[place] for case in self.cases}.values():
+                if self.same(got, self.results(lambda *case: self.right(*case[:place], fixed, *case[place + 1 :]))):  # noqa: B023
+                    return f"These results are as if `{name}` were always {_shown(fixed)}. Do you use it?"
+        return None
+
+    def _observed(self, function, got, right):
+        wrong = right.index(False)
+        seen = f"or {self.described(function, self.cases[wrong])} your function gives {_shown(got[wrong])}."
+        if True not in right:
+            return f"F{seen}"
+        return f"Right for {self.described(function, self.cases[right.index(True)])}. But f{seen}"
+
+
+def formula(
+    id: str,
+    right: Callable,
+    cases: Sequence[tuple],
+    wrong: Rows = (),
+    otherwise: str = "",
+    tolerance: float = 1e-4,
+    varied: Callable | None = None,
+) -> None:
+    """Task `id` asks for a function.
+
+    right: what it computes
+    cases: arguments that it is called with, in copies; some that make each mistake differ from what is right
+    wrong: (a function with a mistake, its hint); hint: a text, or a function of the student's function
+    otherwise: for what is none of these
+    tolerance: relative, of numbers
+    varied: other arguments for the grader's calls (labs.checks.judging)
+    """
+    formulas(id, varied, **{"": Formula(right, cases, wrong, otherwise, tolerance)})
+
+
+def formulas(id: str, varied: Callable | None = None, **parts: Formula) -> None:
+    """Task `id` asks for several functions, by their names; the first that is not right is told."""
+
+    def judge(*functions):
+        for place, (name, function) in enumerate(zip(parts, functions, strict=True)):
+            before = f"{' and '.join([*parts][:place])} {'is' if place == 1 else 'are'} right. " if place else ""
+            hint = parts[name].hint(function)
+            yield hint, f"{before}{name}: {hint}" if name else hint
+
+    judge.parts = list(parts.values())
+    judges(id, varied=varied)(judge)
+
+
+@dataclass(frozen=True)
+class Value:
+    """Values that a student gives. `value` says what its fields are."""
+
+    right: Any
+    wrong: Rows
+    otherwise: str | tuple[str, ...] | Callable[..., str]
+    tolerance: float
+
+    def of(self, answer: Any, given: tuple) -> tuple:
+        """An answer of `right` or `wrong` as a tuple of its values; given: what the notebook hands over."""
+        answer = answer(*given) if callable(answer) else answer
+        return answer if isinstance(answer, tuple) else (answer,)
+
+    def count(self, arguments: Sequence) -> int:
+        """How many of the arguments of `check` are the student's."""
+        first = alternatives(self.right)[0]
+        if callable(first):
+            return len(arguments) - len(inspect.signature(first).parameters)
+        return len(first) if isinstance(first, tuple) else 1
+
+    def hint(self, *arguments: Any) -> str | None:
+        """What to tell the student, or None if the values are right."""
+        answers, given = arguments[: (count := self.count(arguments))], arguments[count:]
+        right = [self.of(each, given) for each in alternatives(self.right)]
+        if any(self.same(answers, each) for each in right):
+            return None
+        for wrong, hint in self.wrong:
+            if any(self.same(answers, self.of(each, given)) for each in alternatives(wrong)):
+                return hint if isinstance(hint, str) else hint(*arguments)
+        places = range(len(answers))
+        wrong = next(
+            place for place in places if not self.same(answers[place : place + 1], right[0][place : place + 1])
+        )
+        if hint := _common([answers[wrong]], [right[0][wrong]], self.tolerance):
+            return hint
+        advice = self.otherwise[wrong] if isinstance(self.otherwise, tuple) else self.otherwise
+        return advice if isinstance(advice, str) else advice(*arguments)
+
+    def same(self, answers, wanted):
+        return all(each is ... or self.fits(one, each) for one, each in zip(answers, wanted, strict=True))
+
+    def fits(self, answer, wanted):
+        """Whether a value is what is wanted, as somebody rounds it: to 2 or 3 digits, unless it is a whole number."""
+        if isinstance(wanted, str):
+            return told(answer).strip(" ().,") == told(wanted)
+        if isinstance(wanted, float) and not wanted.is_integer():
+            return close(answer, wanted, self.tolerance)
+        return alike(answer, wanted, 1e-9 if abs(wanted) < 1e6 else self.tolerance)
+
+
+def value(
+    id: str, right: Any, wrong: Rows = (), otherwise: str | tuple | Callable = "", tolerance: float = 1e-3
+) -> None:
+    """Task `id` asks for a number, a word, or several of these, a tuple.
+
+    right: it, or a function of what the notebook hands over beside the answer, such as a run
+    wrong: (what a student gives, hint), also a function; `...` stands for any value; hint: a text, or a function of
+        all that is handed over
+    otherwise: for what is none of these, as a hint; in a tuple, one for each value: that of the first wrong one is told
+    tolerance: relative, of numbers that are not whole; these may also be rounded to 2 or 3 digits
+    """
+    form = Value(right, wrong, otherwise, tolerance)
+
+    def judge(*arguments):
+        hint = form.hint(*arguments)
+        yield hint, hint
+
+    judge.parts = [form]
+    judges(id)(judge)
+
+
+def alternatives(answer: Any) -> list:
+    """The answers of a row, of which there may be several in a list."""
+    return answer if isinstance(answer, list) else [answer]
+
+
+def alike(one: Any, other: Any, tolerance: float = 1e-4) -> bool:
+    """Whether a result is the wanted one, `other`: numbers up to a relative tolerance, also in lists and arrays."""
+    if isinstance(other, str):
+        return told(one) == told(other)
+    if isinstance(other, dict):
+        return isinstance(one, dict) and one.keys() == other.keys() and all(alike(one[k], other[k]) for k in other)
+    if _shape(other) is None:
+        return type(one) is type(other) and one == other
+    try:
+        one, other = np.asarray(one, float), np.asarray(other, float)
+    except (TypeError, ValueError):
+        return False
+    return one.shape == other.shape and np.allclose(one, other, rtol=tolerance, atol=1e-9)
+
+
+def _shape(value):
+    """The shape of a number, list or array of numbers; None of anything else."""
+    try:
+        return np.asarray(value, float).shape
+    except (TypeError, ValueError):
+        return None
+
+
+def _common(got, wanted, tolerance):
+    """The hint for numbers that are wrong in a way that any numbers can be, or None."""
+    if any(_shape(one) is None or _shape(one) != _shape(other) for one, other in zip(got, wanted, strict=True)):
+        return None
+    got, wanted = (np.concatenate([np.ravel(np.asarray(each, float)) for each in all]) for all in (got, wanted))
+    with np.errstate(all="ignore"):
+        for make, hint in _MISTAKES:
+            if alike(got, make(wanted), tolerance):
+                return hint
+        if rounded(got, wanted):
+            return ROUNDED
+        factors, differences = got / wanted, got - wanted
+    if len(got) == 1:
+        unit = any(alike(factors, [factor], tolerance) for unit in UNITS for factor in (unit, 1 / unit))
+        return "Is this the unit that is asked for?" if unit else None
+    if alike(factors, np.full(len(got), factors[0]), tolerance):
+        return "All the results are wrong by the same factor. Which constant is missing, or one too many?"
+    if alike(differences, np.full(len(got), differences[0]), tolerance):
+        return "All the results are wrong by the same amount. What is counted once too often, or not at all?"
+    return None
+
+
+def _exchanged(case, one, other):
+    """The arguments of a case, two of them exchanged."""
+    to = {one: other, other: one}
+    return [case[to.get(place, place)] for place in range(len(case))]
+
+
+def _shown(value):
+    text = f"{value:.4g}" if isinstance(value, float | np.floating) else kept.shown(value)
+    return text if len(text) < 60 or not hasattr(value, "__len__") else f"{an(type(value).__name__)} of {len(value)}"

@@ -1,0 +1,92 @@
+"""Known answers to every check: those of choices and of lessons/forms.py, and those of answers/NAME.py."""
+
+import functools
+import importlib
+import inspect
+import re
+import textwrap
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+
+import numpy as np
+
+from labs.checks import judging, tasks
+from lessons import forms
+
+
+@dataclass
+class Known:
+    """Answers to one check, as tuples of what `check` gets, or as answers/NAME.py gives them.
+
+    wrong: (answer, its hint, or None if any will do); secret: patterns that no hint may match; raises: numbers of wrong
+    answers that raise, or are no value at all
+    """
+
+    right: list = field(default_factory=list)
+    wrong: list = field(default_factory=list)
+    secret: list = field(default_factory=list)
+    raises: tuple = ()
+
+
+@functools.cache
+def answers(name):
+    """{id: Known} of all that a lesson checks."""
+    importlib.import_module(f"lessons.{name}.questions")
+    beside = find_spec(f"answers.{name}") and importlib.import_module(f"answers.{name}")
+    rows, samples = getattr(beside, "ANSWERS", {}), getattr(beside, "SAMPLES", {})
+    found = {}
+    for item in tasks.lessons()[name].task:
+        if isinstance(item, tasks.Choice):
+            found[item.id] = Known([(item.right,)], [((letter,), hint) for letter, hint in item.wrong.items()])
+        elif isinstance(item, tasks.Check):
+            known = found[item.id] = Known()
+            for sample in samples.get(item.id, [()]):
+                _add(known, getattr(judging.JUDGES.get(item.id), "parts", ()), sample)
+            row = rows.get(item.id, {})
+            known.right += row.get("right", [])
+            known.raises = tuple(number + len(known.wrong) for number in row.get("raises", ()))
+            known.wrong += [(answer, None) for answer in row.get("wrong", [])]
+            known.secret += [row["secret"]] if "secret" in row else []
+    return found
+
+
+def _add(known, parts, sample):
+    """What a form says of itself. sample: what the notebook hands over beside the answer."""
+    rights = [part.right for part in parts]
+    for place, part in enumerate(parts):
+        if isinstance(part, forms.Value):
+            right, *more = [part.of(each, sample) for each in forms.alternatives(part.right)]
+            as_text = tuple(str(value) if isinstance(value, int | float) else value for value in right)
+            known.right += [(*each, *sample) for each in (right, *more, as_text)]
+            for wrong, hint in part.wrong:
+                for each in forms.alternatives(wrong):
+                    pairs = zip(part.of(each, sample), right, strict=True)
+                    known.wrong.append(((*(own if value is ... else value for value, own in pairs), *sample), hint))
+            numbers = [value for value in right if not isinstance(value, str)]
+        else:
+            around = rights[:place], rights[place + 1 :]
+            known.right += [(*around[0], each, *around[1]) for each in _written(part.right, part.cases[0])]
+            for wrong, hint in part.wrong:
+                known.wrong += [((*around[0], each, *around[1]), hint) for each in forms.alternatives(wrong)]
+            numbers = [result for result in part.results(part.right) if forms._shape(result) == ()]
+            source = textwrap.dedent(inspect.getsource(part.right)).splitlines()[0]
+            formula = re.search(r"lambda[^:]*: (.*?),?$", source)
+            known.secret += [re.escape(formula[1])] if formula else []
+        digits = {f"{value:.{digits}g}" for value in numbers if value > 10 or value % 1 for digits in (2, 3, 4)}
+        known.secret += [rf"(?<![\w.]){re.escape(each)}(?![\w.])" for each in digits]
+
+
+def _written(right, case):
+    """A right function, and ones that give other types of numbers, lists and arrays."""
+    yield right
+    for number, sequence in ((np.float64, tuple), (float, list)):
+        yield lambda *arguments, n=number, s=sequence: _other(right(*arguments), n, s)
+    if forms._shape(right(*case)):
+        yield lambda *arguments: np.array(right(*arguments))
+
+
+def _other(result, number, sequence):
+    """A result with other types."""
+    if isinstance(result, list | tuple):
+        return sequence(_other(each, number, sequence) for each in result)
+    return number(result) if isinstance(result, int | float) and not isinstance(result, bool) else result
