@@ -10,15 +10,15 @@ only those before it: labs, lessons, teaching. Inside of labs nothing imports wh
     checks                       answers judged (by lessons/NAME/questions.py, tasks.toml), progress kept
     measure                      studies, the largest batch, the all-reduce, the parts of a step
     show                         figures, tables, widgets
-    jobs, slurm                  a program run anywhere, and where its ranks stand; batch scripts, sites and their rules
+    jobs, slurm                  a program run anywhere, in turns; where its ranks stand; batch scripts, sites
     sandbox                      untrusted code, run where it reaches nothing
-    training, hvd, waiting       inside a training process; Horovod's names on Keras 3; turns
+    training, hvd, waiting       inside a training process; Horovod's names on Keras 3; waiting for a turn
     data, models, doctor         images and batches; networks and what they need; what this machine lacks
     results, recorded            records and logs in numbers; runs that come with the kit
 
 Modules that packages share: blanks (what is still to be filled in), command_line (commands and their options), compat
-(versions of TensorFlow and Keras), devices (what computes here), errors, files (written atomically), presets, printed
-(numbers and plurals in texts), ranks (what must be equal on all of them, and shards that must be disjoint),
+(versions of TensorFlow and Keras), devices (what computes here; pinning), errors, files (written atomically), presets,
+printed (numbers and plurals in texts), ranks (what must be equal on all of them, and shards that must be disjoint),
 schema (JSON files checked), stacks (a process writes its stack, for `labs why`).
 
 The training scripts that students write, also the one that saves and resumes, are no part of the package: whole in

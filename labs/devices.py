@@ -236,7 +236,7 @@ def of_jax(count: int) -> list[str]:
 
 
 def pin(local_rank: int, local_size: int = 1) -> str:
-    """Give this process its own worker; returns it by name, for printing.
+    """Pin this process to its own worker, a core or a GPU; returns it by name, for printing.
 
     local_rank: number of this process among the `local_size` on this machine, from 0.
     "GPU 1" for `local_rank` 1 where there are GPUs; else one core, such as "core 1", on which TensorFlow then

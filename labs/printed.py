@@ -47,8 +47,8 @@ def several(number: object, thing: str) -> str:
 
 
 def an(name: str) -> str:
-    """ "a Tensor", "an EagerTensor"."""
-    return f"a{'n' * name.startswith(tuple('AEIOaeio'))} {name}"
+    """ "a Tensor", "an EagerTensor", "an ndarray"."""
+    return f"a{'n' * name.startswith((*'AEIOaeio', 'nd'))} {name}"
 
 
 def finite(value: Any) -> Any:

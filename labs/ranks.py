@@ -1,4 +1,4 @@
-"""Comparisons across ranks: what must be equal on all of them, and what must be disjoint. All ranks must call them."""
+"""Comparisons across ranks: equal weights (same_weights), equal settings, disjoint shards. All ranks must call them."""
 
 import hashlib
 import os

@@ -8,17 +8,16 @@ import numpy as np
 from labs.checks.judging import TooNoisy
 
 
-def question(speedup, interval, workers=2):
-    """What to ask of a speedup on some workers; interval: its 95 % interval (low, high), or None."""
-    times = {2: "twice"}.get(workers, f"{workers} times")
+def question(speedup, interval):
+    """What to ask of a speedup on 2 workers; interval: its 95 % interval (low, high), or None."""
     low, high = interval or (0.0, math.inf)
-    if speedup > workers:
-        return f"More than {times} as fast? That is noise: measure again when the machine is quiet."
+    if speedup > 2:
+        return "More than twice as fast? That is noise: measure again when the machine is quiet."
     if high < 1:
         return "Why slower?"
     if low <= 1:
         return "Faster or slower? These rounds cannot tell."
-    return f"Why not {times} as fast?" if high < workers else f"Is it {times} as fast?"
+    return "Why not twice as fast?" if high < 2 else "Is it twice as fast?"
 
 
 def told(sentence):
@@ -33,22 +32,20 @@ def undecided(sentence, interval, even, above, below, seen):
     given, (low, high) = told(sentence), interval
     yield given not in (above, below, "can't tell"), f"{sentence!r} is not one of the answers. Spell it as in the text."
     right = above if low > even else below if high < even else "can't tell"
-    seen = f"{seen} ranges from {low:.3g} to {high:.3g}"
-    yield given != right == "can't tell", f"{seen}, and {even:g} is inside it."
-    yield right != given == "can't tell", f"{seen}, and {even:g} is not inside it. Does its spread explain that?"
-    yield given != right, f"{seen}. On which side of {even:g} is that?"
+    sides = f"Does all of it lie on one side of {even:g}, and on which?"
+    yield given != right, f"{seen} ranges from {low:.3g} to {high:.3g}. {sides}"
 
 
-def rounded(given, wanted, most=4):
-    """Whether numbers are those wanted but for rounding, or cutting off, after 0 to `most` decimals.
+def rounded(given, wanted):
+    """Whether numbers are those wanted but for rounding, or cutting off, after 0 to 4 decimals.
 
     given, wanted: numbers, or equally long (nested) lists of them; ask only where they are not the same
     """
 
     def alike(one, other):
-        scales = [10.0**decimals for decimals in range(most + 1)]
+        scales = [10.0**decimals for decimals in range(5)]
         shorter = [cut(other * scale) / scale for scale in scales for cut in (np.round, np.trunc)]
-        return any(np.isclose(one, value, rtol=1e-6, atol=1e-9) for value in [other, *shorter])
+        return np.isclose(one, [other, *shorter], rtol=1e-6, atol=1e-9).any()
 
     return all(map(alike, np.ravel(given), np.ravel(wanted)))
 
@@ -59,9 +56,8 @@ ROUNDED = "Only the rounding is wrong: leave the number as it is."
 def refuse_noise(*runs):
     """Raise TooNoisy for runs of a study in which workers are faster than they can be."""
     for run in runs:
-        workers, speedup = run.workers, run.speedup.value or 0
-        if workers and speedup > workers:
+        if (speedup := run.speedup.value or 0) > run.workers:
             raise TooNoisy(
-                f"{workers} workers would be {speedup:.3g} times as fast as 1, more than they can be. Run the study "
-                "again when the machine is quiet."
+                f"{run.workers} workers would be {speedup:.3g} times as fast as 1, more than they can be. Run the "
+                "study again when the machine is quiet."
             )

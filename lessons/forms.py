@@ -16,6 +16,7 @@ one, holds several; a hint may be a function of the student's answer. What has n
 (labs.checks.judging); tests/lessons/test_answers.py tries every row.
 """
 
+import contextlib
 import copy
 import inspect
 import itertools
@@ -73,9 +74,8 @@ class Formula:
         for wrong, hint in self.wrong:
             if any(self.same(got, self.results(each)) for each in alternatives(wrong)):
                 return hint if isinstance(hint, str) else hint(function)
-        return (
-            self._misshapen(got, wanted) or self._common(function, got, wanted) or self._observed(function, got, right)
-        )
+        hint = self._misshapen(got, wanted) or self._common(got, wanted)
+        return hint or f"{self._observed(function, got, right)} {self.otherwise}".rstrip()
 
     def results(self, function: Callable) -> list:
         """What a function gives in each case; an object that equals nothing where it raises an error."""
@@ -84,7 +84,7 @@ class Formula:
             try:
                 with np.errstate(all="ignore"):
                     found.append(function(*copy.deepcopy(case)))
-            except (ArithmeticError, LookupError, TypeError, ValueError):
+            except Exception:
                 found.append(object())
         return found
 
@@ -93,38 +93,35 @@ class Formula:
 
     def described(self, function, case):
         """The arguments of a case, by the names that the student's function gives them."""
-        try:
-            names = list(inspect.signature(function).parameters)[: len(case)]
-        except (TypeError, ValueError):  # of a function written in C
-            names = []
-        if len(names) < len(case):
-            names = list(inspect.signature(self.right).parameters)
-        return ", ".join(f"{name} = {_shown(each)}" for name, each in zip(names, case, strict=False))
+        for of in (function, self.right):
+            with contextlib.suppress(TypeError, ValueError):  # of a function written in C
+                if len(names := list(inspect.signature(of).parameters)) >= len(case):
+                    return ", ".join(f"{name} = {_shown(each)}" for name, each in zip(names, case, strict=False))
+        return ", ".join(map(_shown, case))
 
     def _misshapen(self, got, wanted):
         """Hint for a list where a number is asked for, the reverse, and other shapes; else None."""
-        for one, right in zip(got, wanted, strict=True):
-            shape, asked = _shape(one), _shape(right)
-            if shape is None or asked is None or shape == asked:
+        for one, (array, right) in [
+            (one, (_array(one), _array(other))) for one, other in zip(got, wanted, strict=True)
+        ]:
+            if right is None or (array is not None and array.shape == right.shape):
                 continue
-            if not asked:
+            if not right.shape:
                 return f"Your function returns {an(type(one).__name__)}: return one number."
-            if not shape:
-                return f"Your function returns a single value: {asked[0]} are asked for."
-            if len(shape) == len(asked) == 1:
-                return f"Your function returns {shape[0]} values: {asked[0]} are asked for."
-            return f"Your function returns an array of shape {shape}: one of shape {asked} is asked for."
+            if right.ndim > 1 or array is None:
+                return f"Your function returns {_shown(one)}: an array of shape {right.shape} is asked for."
+            return f"Your function returns {array.size} value{'s' * (array.size != 1)}: {right.size} are asked for."
         return None
 
     def _common(self, got, wanted):
         """Hint for a mistake that any formula can have, or None."""
-        if hint := _common(got, wanted, self.tolerance):
+        if hint := _of_numbers(got, wanted, self.tolerance):
             return hint
         names = list(inspect.signature(self.right).parameters)[: min(map(len, self.cases))]
         for one, other in itertools.combinations(range(len(names)), 2):
             if self.same(got, self.results(lambda *case: self.right(*_exchanged(case, one, other)))):  # noqa: B023
                 return f"These results are right if `{names[one]}` and `{names[other]}` change places: which is which?"
-        for place, name in enumerate(names):
+        for place, name in enumerate(names if len(names) > 1 else ()):
             for fixed in {repr(case[place]): case[place] for case in self.cases}.values():
                 if self.same(got, self.results(lambda *case: self.right(*case[:place], fixed, *case[place + 1 :]))):  # noqa: B023
                     return f"These results are as if `{name}` were always {_shown(fixed)}. Do you use it?"
@@ -151,7 +148,8 @@ def formula(
 
     right: what it computes
     cases: arguments that it is called with, in copies; some that make each mistake differ from what is right
-    wrong: (a function with a mistake, its hint); hint: a text, or a function of the student's function
+    wrong: (a function with a mistake, its hint); `...` in a tuple that it returns stands for any value; hint: a text,
+        or a function of the student's function
     otherwise: for what is none of these
     tolerance: relative, of numbers
     varied: other arguments for the grader's calls (labs.checks.judging)
@@ -206,8 +204,8 @@ class Value:
         wrong = next(
             place for place in places if not self.same(answers[place : place + 1], right[0][place : place + 1])
         )
-        if hint := _common([answers[wrong]], [right[0][wrong]], self.tolerance):
-            return hint
+        if hint := _of_numbers([answers[wrong]], [right[0][wrong]], self.tolerance):
+            return hint if len(answers) == 1 else f"{('First', 'Second', 'Third', 'Fourth')[wrong]} value: {hint}"
         advice = self.otherwise[wrong] if isinstance(self.otherwise, tuple) else self.otherwise
         return advice if isinstance(advice, str) else advice(*arguments)
 
@@ -220,6 +218,8 @@ class Value:
             return told(answer).strip(" ().,") == told(wanted)
         if isinstance(wanted, float) and not wanted.is_integer():
             return close(answer, wanted, self.tolerance)
+        if not isinstance(wanted, int | float | np.number):
+            return alike(answer, wanted)
         return alike(answer, wanted, 1e-9 if abs(wanted) < 1e6 else self.tolerance)
 
 
@@ -250,33 +250,36 @@ def alternatives(answer: Any) -> list:
 
 
 def alike(one: Any, other: Any, tolerance: float = 1e-4) -> bool:
-    """Whether a result is the wanted one, `other`: numbers up to a relative tolerance, also in lists and arrays."""
+    """Whether a result is the wanted one, `other`: numbers up to a relative tolerance, also in lists and arrays; `...`
+    in a tuple stands for any value."""
+    if isinstance(other, tuple) and any(each is ... for each in other):
+        pairs = zip(one, other, strict=True) if np.shape(one) == (len(other),) else ((one, object()),)
+        return all(wanted is ... or alike(value, wanted, tolerance) for value, wanted in pairs)
     if isinstance(other, str):
         return told(one) == told(other)
     if isinstance(other, dict):
         return isinstance(one, dict) and one.keys() == other.keys() and all(alike(one[k], other[k]) for k in other)
-    if _shape(other) is None:
+    if _array(other) is None:
         return type(one) is type(other) and one == other
-    try:
-        one, other = np.asarray(one, float), np.asarray(other, float)
-    except (TypeError, ValueError):
-        return False
-    return one.shape == other.shape and np.allclose(one, other, rtol=tolerance, atol=1e-9)
+    one, other = _array(one), _array(other)
+    return one is not None and one.shape == other.shape and np.allclose(one, other, rtol=tolerance, atol=1e-9)
 
 
-def _shape(value):
-    """The shape of a number, list or array of numbers; None of anything else."""
+def _array(value):
+    """A number, list or array of numbers as an array of floats; None for anything else, also for numbers as text."""
     try:
-        return np.asarray(value, float).shape
+        array = np.asarray(value)
+        return None if array.dtype.kind in "US" else array.astype(float)
     except (TypeError, ValueError):
         return None
 
 
-def _common(got, wanted, tolerance):
+def _of_numbers(got, wanted, tolerance):
     """The hint for numbers that are wrong in a way that any numbers can be, or None."""
-    if any(_shape(one) is None or _shape(one) != _shape(other) for one, other in zip(got, wanted, strict=True)):
+    pairs = [(_array(one), _array(other)) for one, other in zip(got, wanted, strict=True)]
+    if any(one is None or other is None or one.shape != other.shape for one, other in pairs):
         return None
-    got, wanted = (np.concatenate([np.ravel(np.asarray(each, float)) for each in all]) for all in (got, wanted))
+    got, wanted = (np.concatenate(list(map(np.ravel, arrays))) for arrays in zip(*pairs, strict=True))
     with np.errstate(all="ignore"):
         for make, hint in _MISTAKES:
             if alike(got, make(wanted), tolerance):
@@ -285,9 +288,9 @@ def _common(got, wanted, tolerance):
             return ROUNDED
         factors, differences = got / wanted, got - wanted
     if len(got) == 1:
-        unit = any(alike(factors, [factor], tolerance) for unit in UNITS for factor in (unit, 1 / unit))
+        unit = got.all() and any(alike(factors, [factor], tolerance) for unit in UNITS for factor in (unit, 1 / unit))
         return "Is this the unit that is asked for?" if unit else None
-    if alike(factors, np.full(len(got), factors[0]), tolerance):
+    if got.any() and alike(factors, np.full(len(got), factors[0]), tolerance):
         return "All the results are wrong by the same factor. Which constant is missing, or one too many?"
     if alike(differences, np.full(len(got), differences[0]), tolerance):
         return "All the results are wrong by the same amount. What is counted once too often, or not at all?"
@@ -301,5 +304,10 @@ def _exchanged(case, one, other):
 
 
 def _shown(value):
-    text = f"{value:.4g}" if isinstance(value, float | np.floating) else kept.shown(value)
-    return text if len(text) < 60 or not hasattr(value, "__len__") else f"{an(type(value).__name__)} of {len(value)}"
+    """A value in at most 60 characters, its numbers in 4 digits."""
+    if isinstance(value, tuple | list):
+        text = ", ".join(map(_shown, value)).join("()" if isinstance(value, tuple) else "[]")
+    else:
+        text = f"{value:.4g}" if isinstance(value, float | np.floating) else " ".join(kept.shown(value).split())
+    long = f" of {len(value)}" if isinstance(value, tuple | list | dict | set) else ""
+    return text if len(text) < 60 else f"{an(type(value).__name__)}{long}"

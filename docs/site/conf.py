@@ -206,14 +206,13 @@ def tables(app, page, template, context, tree):
 
 def learning_resource(app, name, template, context, tree):
     """What catalogues of teaching material read (schema.org/LearningResource)."""
-    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    licence = re.search(r"(?m)^license: *(\S+)", citation)
     lesson = next((each for each in tasks.lessons().values() if name == f"notebooks/{each.notebook}"), None)
     told = {
         "@context": "https://schema.org",
         "@type": "LearningResource",
         "name": re.sub(r"<[^>]*>", "", context.get("title", project)),
         "description": tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["description"],
+        "license": "https://spdx.org/licenses/CC-BY-4.0",  # of the texts, see LICENSE
         "inLanguage": "en",
         "learningResourceType": "notebook" if lesson else "course",
         "educationalLevel": "university",
@@ -221,7 +220,6 @@ def learning_resource(app, name, template, context, tree):
         "teaches": ["distributed training", "TensorFlow MirroredStrategy", "Horovod", "SLURM"],
     }
     told |= {"timeRequired": f"PT{lesson.minutes}M"} if lesson else {}
-    told |= {"license": f"https://spdx.org/licenses/{licence[1]}"} if licence else {}
     context["learning_resource"] = json.dumps(told, indent=1).replace("<", "\\u003c")
 
 

@@ -155,7 +155,7 @@ def as_number(answer: Any) -> Any:
 def outlived(judged, answers):
     """What `judged` returns. A student's answer may be anything, also a program that ends; the check outlives it."""
     try:
-        return student_code.limited(judged)
+        return student_code.within_time(judged)
     except NotDone as problem:
         return problem.state, f"{problem.says} {problem}"
     except KeyboardInterrupt:
@@ -165,7 +165,7 @@ def outlived(judged, answers):
     except student_code.Endless as problem:
         return "wrong", f"{problem}: stopped after {student_code.SECONDS} s without an end. Does this loop end?"
     except BaseException as problem:
-        return "wrong", student_code.told(problem) or _unfit(answers, student_code.said(problem))
+        return "wrong", student_code.error_hint(problem) or _unfit(answers, student_code.error_text(problem))
 
 
 def _unfit(answers, said):

@@ -38,9 +38,9 @@ def predict(id: str, value: Any) -> None:
         judging.refuse_if_strict(id, state, found)
         return
     before = kept.read_progress().get(id, {})
-    said = _said(before)
-    if before.get("outcome") is not None and said is not None and said != found:
-        judging.show(id, state, f"{item.title}: {_text(said)} stays, since you have already seen the outcome.")
+    predicted = _predicted(before)
+    if before.get("outcome") is not None and predicted is not None and predicted != found:
+        judging.show(id, state, f"{item.title}: {_text(predicted)} stays, since you have already seen the outcome.")
         return
     kept.keep(item, state, [found])
     judging.show(id, state, f"{item.title}: {kept.shown(value, str)}. Kept; now find out.")
@@ -57,17 +57,17 @@ def outcome(id: str, found: Any, interval: tuple[float, float] | None = None, *,
     Raises TaskError for an unknown id, or an outcome that its prediction could not be.
     """
     item = tasks.task(id)
-    said = _said(kept.read_progress().get(id, {}))
-    text = "You made no prediction" if said is None else f"You said {_text(said)}"
+    predicted = _predicted(kept.read_progress().get(id, {}))
+    text = "You made no prediction" if predicted is None else f"You said {_text(predicted)}"
     if found is None:
-        judging.show(id, "predicted" if said is not None else "open", f"{text}; the outcome is not known yet.")
+        judging.show(id, "predicted" if predicted is not None else "open", f"{text}; the outcome is not known yet.")
         return
     value = read(item, found, within=False)
     if value is None:
         raise tasks.TaskError(f"{id}: {found!r} cannot be the outcome. {may_be(item)}")
     span = tuple(map(float, interval)) if interval is not None else None
     text += f"; {how} {_text(value)}" + (f" [{_text(span[0])}, {_text(span[1])}]" if span else "")
-    if said is None:
+    if predicted is None:
         judging.show(id, "open", f"{text}.")
         return
     kept.keep_outcome(item, value, span)
@@ -75,30 +75,30 @@ def outcome(id: str, found: Any, interval: tuple[float, float] | None = None, *,
 
 
 def predictions() -> list[dict]:
-    """The predictions of the course in order: rows {id, title, notebook, said, outcome, interval, ratios, right}.
+    """The predictions of the course in order: rows {id, title, notebook, predicted, outcome, interval, ratios, right}.
 
-    said, outcome: a number, word or list, or None. ratios: outcome / prediction of each number, inf where only the
+    predicted, outcome: a number, word or list, or None. ratios: outcome / prediction of each number, inf where only the
     prediction is 0; right: for words. Both are None as long as one of the two is not there.
     """
     items, rows = kept.read_progress(), []
     for id, (lesson, item) in tasks.items().items():
         if isinstance(item, tasks.PredictionTask):
             entry = items.get(id, {})
-            said, found = _said(entry), entry.get("outcome")
-            row = {"id": id, "title": item.title, "notebook": lesson.notebook, "said": said, "outcome": found}
+            predicted, found = _predicted(entry), entry.get("outcome")
+            row = {"id": id, "title": item.title, "notebook": lesson.notebook, "predicted": predicted, "outcome": found}
             row |= {"interval": entry.get("interval"), "ratios": None, "right": None}
-            if said is not None and found is not None:
-                row |= {"right": said == found} if item.words else {"ratios": _ratios(said, found)}
+            if predicted is not None and found is not None:
+                row |= {"right": predicted == found} if item.words else {"ratios": _ratios(predicted, found)}
             rows.append(row)
     return rows
 
 
-def _ratios(said, found):
-    pairs = zip(np.atleast_1d(found), np.atleast_1d(said), strict=False)
+def _ratios(predicted, found):
+    pairs = zip(np.atleast_1d(found), np.atleast_1d(predicted), strict=False)
     return [1.0 if a == b else float(a / b) if b else math.inf for a, b in pairs]
 
 
-def _said(entry):
+def _predicted(entry):
     """The prediction that progress.json keeps in an item, or None."""
     return ast.literal_eval(entry["answer"]) if entry.get("state") == "predicted" else None
 

@@ -23,7 +23,8 @@ def called(function, *arguments):
     Raises TypeError for a function that returns nothing, which NumPy would take for a number; `judge` says it.
     """
     given, kept_back = copy.deepcopy(arguments), copy.deepcopy(arguments)
-    value = copy.deepcopy(function(*given))
+    value = function(*given)
+    value = value if hasattr(value, "__next__") else copy.deepcopy(value)  # a generator cannot be copied
     if value is None:
         raise TypeError("NoneType is no value")
     for number, (after, before) in enumerate(zip(given, kept_back, strict=True), 1):

@@ -32,7 +32,7 @@ def tried(what):
         raise
 
 
-def told(problem):
+def error_hint(problem):
     """Hint for an exception in a student's code: the line, and what happened; None if it is not the student's."""
     if isinstance(problem, RuntimeError) and isinstance(problem.__cause__, StopIteration):
         problem = problem.__cause__  # judges are generators, which turn StopIteration into this (PEP 479)
@@ -41,10 +41,10 @@ def told(problem):
     if not lines:
         return None
     notes = [f" {note}" for note in getattr(problem, "__notes__", []) if note.startswith("Tried with")]
-    return f"{_line(*lines[-1])}: {said(problem)}{''.join(notes)}"
+    return f"{_line(*lines[-1])}: {error_text(problem)}{''.join(notes)}"
 
 
-def said(problem):
+def error_text(problem):
     """Type and text of an exception, in one line that ends with a full stop."""
     try:
         lines = [line.strip() for line in str.__str__(str(problem)).splitlines() if line.strip()]
@@ -65,7 +65,7 @@ def _line(file, number):
     return f"Line {number}" + (f": `{text}`" if text else "")
 
 
-def limited(call):
+def within_time(call):
     """What `call` returns. A call of a student's function in it that takes more than SECONDS is stopped, with Endless.
 
     Only in the main thread, where signals arrive. The alarm of somebody else, as of a test's time limit, goes on.

@@ -1,4 +1,4 @@
-"""A notebook with a student's work, carried into its newer form by the ids of its cells."""
+"""A notebook with a student's work, merged with its newer form by the ids of its cells."""
 
 import nbformat
 

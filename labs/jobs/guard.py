@@ -1,8 +1,8 @@
 """What stands between a job of this machine and the process that started it: `python guard.py COMMAND...`.
 
-When the command ends, when this process is told to end (SIGTERM), or when the process that started it dies, all that
-the command has started is ended: children in the background, orphans, what waits for its turn, and what does not listen
-to SIGTERM.
+When the command ends, when this process is told to end (SIGTERM), or when the process that started it dies, as a
+notebook's kernel, all that the command has started is ended: children in the background, orphans, what waits for its
+turn, and what does not listen to SIGTERM.
 
 `--script STEM` or `--batch STEM` before the command names the path that the files of a run begin with. When it has
 ended, the records of its trainings do not say "running" any more, also where the process that started it is gone.

@@ -55,8 +55,8 @@ class _Training:
 
 
 def orders(seed: int, count: int) -> Iterator[list[int]]:
-    """The order of `count` trainings in each round, without end: lists of their numbers from 0, drawn independently
-    by a generator with this seed.
+    """The order in which `count` trainings take turns, for each round, without end: lists of their numbers from 0,
+    drawn independently by a generator with this seed.
 
     Simulated studies (tests/results/test_drift.py) chose pure chance over orders that are balanced within some rounds:
     those cancel a steady drift, but again have a period.

@@ -51,7 +51,7 @@ def measure(
     rounds: how often each kind has its turn; steps: of each turn
     name: of the job and of the result's file; show: a progress bar
 
-    All kinds take turns in each round, in an order that is drawn (labs.jobs.orders), so that a slow minute of the
+    All kinds take turns in each round, in an order that is drawn (labs.jobs.turns.orders), so that a slow minute of the
     machine is in all of them, and nothing that it repeats is always in the same one.
     Returns a dict, kept as <runs>/<name>.breakdown.json: kind "measured", strategy, model, ranks, local_batch, seconds
     {local batch as text: {kind: [[seconds of a step, ...] of each round]}}, order_seed, pipeline_seconds and

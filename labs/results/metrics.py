@@ -190,7 +190,7 @@ NOT_PAIRED = (
 def speedup(run: Run, baseline: Run | Iterable[Run]) -> Estimate:
     """images/second of `run` / images/second of its 1-worker baseline, S(p) = T(1) / T(p) for equal epochs.
 
-    Where they took turns it is the ratio within each round, geometric mean over rounds.
+    Where they took turns it is the ratio within each round, geometric mean over rounds, with its 95 % interval.
     baseline: a 1-worker Run, or a list of runs in which find_baseline looks for one
     Raises UseError when no baseline may be used, when `run` has no steady epoch, or where equal numbers of steps say
     that they did unequal work.

@@ -116,7 +116,7 @@ formulas(
 
 value(
     "concepts.8",
-    right=[(44.5 / 12.5, 45.5 / 11.5), (3.6, 4.0)],
+    right=(44.5 / 12.5, 45.5 / 11.5),
     wrong=[
         ((45.5 / 11.5, 44.5 / 12.5), "Both are right, but in the wrong order: the lowest comes first."),
         ((3.75, 3.75), "This would be the speedup if 45 s and 12 s were exact. In what range may each of them lie?"),

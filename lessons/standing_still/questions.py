@@ -1,6 +1,6 @@
-"""Judges of 21_standing_still. Scripts are played on ranks that take turns (playing)."""
+"""Questions of 21_standing_still. Scripts are played on ranks that take turns (playing)."""
 
-import re
+import itertools
 from dataclasses import dataclass
 from unittest import mock
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from labs.checks.judging import judges
 from labs.checks.reading import near
+from lessons.forms import value
 from lessons.standing_still import playing
 
 LINE = 2.0, 1.0  # slope and intercept of the line near which the points of each script lie
@@ -34,194 +35,150 @@ PLACES = {
     "standing.2": Place("reports_loss.py", 0, (32,), "allgather", (21, 29), (39, 46)),
     "standing.14": Place("keeps_best.py", 0, (37,), "allgather", (21, 34), (26, 45)),
     "standing.18": Place("own_share.py", 0, (32,), "allreduce", (42,), (19, 41)),
-    "standing.7": Place("prepares_once.py", 1, (32, 33), "allreduce", (17, 25, 31), (42, 53)),
+    "standing.7": Place("prepares_once.py", 1, (33, 32), "allreduce", (17, 25, 31), (42, 53)),
 }
 
 
-def seen(id, rank, line, collective):
-    """Cases of an answer to `id` that is not the place where the job stands still."""
-    place, collective = PLACES[id], _kind(collective)
-    yield (
-        collective not in KINDS,
-        f"{collective!r:.40} is not a collective of these scripts. Give its name as a string, such as {KINDS[2]!r}.",
+def spelled(kind):
+    """The name of a collective as `labs why`, a script, the notebook or Horovod's message writes it."""
+    return [kind, f"hvd.{kind}", f"horovod{kind}", *(kind.replace("all", f"all{between}") for between in "-_ ")]
+
+
+for id, place in PLACES.items():
+    value(
+        id,
+        right=[(place.who, line, name) for line in place.at for name in spelled(place.kind)],
+        wrong=[
+            ([(1 - place.who, line, ...) for line in place.at], "That is the line. But whose stack is it in?"),
+            ([(..., line, ...) for line in place.other], "The other rank was at this line. Compare the two stacks."),
+            ([(..., line, ...) for line in place.stack], "This line is in the stack, but in which function is it?"),
+            (
+                [(place.who, line, kind) for line in place.at for kind in KINDS if kind != place.kind],
+                "Rank and line are right. Which collective does `labs why` name there?",
+            ),
+        ],
+        otherwise=(
+            "The rank stands above its stack: which one is it?",
+            "No rank was there when the job stood still. Give one number, of a line in the function that is named.",
+            "Rank and line are right. Write the collective as `labs why` does.",
+        ),
     )
-    yield isinstance(line, str), "Give one number for the line: the one in the function that the question names."
-    yield line in place.at and rank != place.who, "That is the line. But which rank is there? It is above its stack."
-    yield line in place.other, f"The other rank was at line {line}. Compare the two stacks."
-    within = f"Line {line} is in this stack, but in a different function from the one asked for. Follow the stack."
-    yield line in place.stack, within
-    yield line not in place.at, f"No rank was at line {line} when the job stood still. Read the stacks once more."
-    yield collective != place.kind, "Rank and line are right. Which collective does `labs why` name there?"
+
+value(
+    "standing.16",
+    right=[*itertools.product(spelled("allreduce"), spelled("allgather"))],
+    wrong=[
+        (("allgather", "allreduce"), "The other way round: which stack belongs to rank 0?"),
+        (
+            [("allreduce", "allreduce"), ("allgather", "allgather")],
+            "Two ranks in the same collective would not wait: read both stacks again.",
+        ),
+    ],
+    otherwise="This line calls `allreduce` and `allgather`. In which of them does each stack end?",
+)
+
+value(
+    "standing.11",
+    right=9,
+    wrong=[
+        (15, "Signal 15, SIGTERM, asks a program to end. Which number is in the launcher's lines?"),
+        ([137, -9], "A shell adds 128 to a signal's number, and Python a minus sign. Which signal is it?"),
+    ],
+    otherwise="What do the launcher's lines say about the process that ended first? Give the number of the signal.",
+)
 
 
-def _kind(collective):
-    """A collective as KINDS has it, however the script, the notebook or Horovod's message writes it."""
-    if not isinstance(collective, str):
-        return collective
-    return re.sub(r"^(hvd|horovod)\.?|\(.*\)$|[-_ ]", "", collective.strip().lower())
-
-
-def same(played):
-    """Cases of ranks that end with different results, or with none."""
-    yield any(each is None for each in played.returned), "`main` no longer returns what the ranks have found."
-    first, *others = played.returned
-    for rank, each in enumerate(others, 1):
-        differs = np.shape(each) != np.shape(first) or not np.allclose(each, first)
+def on_ranks(path, change=None):
+    """What ranks have played. Yields cases of a job that stands still, or whose ranks do not end with the same line."""
+    played = yield from playing.play(path, change=change)
+    first = played.returned[0]
+    for rank, each in enumerate(played.returned):
+        yield each is None, "`main` no longer returns what the ranks have found."
+        same = np.shape(each) == np.shape(first) and np.allclose(each, first)
         found = f"rank 0 ends with {_shown(first)} and rank {rank} with {_shown(each)}"
-        yield differs, f"The job comes to its end, but {found}. Do they exchange all that they need, in the same order?"
-
-
-def a_line(played):
-    """Cases of a result that is not the line on which the points lie."""
-    found = np.ravel(played.returned[0])[:2]
-    off = len(found) < 2 or not np.allclose(found, LINE, atol=0.08)
-    yield off, f"All ranks end with {_shown(found)}, but the points lie near another line. Are all steps still taken?"
+        yield not same, f"The job ends, but {found}. Do they exchange all that they need, in the same order?"
+    off = np.size(first) < 2 or not np.allclose(np.ravel(first)[:2], LINE, atol=0.08)
+    yield off, f"All ranks end with {_shown(first)}: slope and intercept should be near 2 and 1. What else has changed?"
+    return played
 
 
 def _shown(values):
     return ", ".join(f"{value:.3f}" for value in np.ravel(values)[:3])
 
 
-@judges("standing.2")
-def reports_loss(rank, line, collective):
-    yield from seen("standing.2", rank, line, collective)
+def reported(played, word, times):
+    """Case of a job that does not print so many times what all ranks have."""
+    count = sum(len(each) >= playing.RANKS for each in played.numbers(word))
+    yield count != times, f"{count} printed lines hold the {word} of all ranks. When should one rank print one?"
 
 
 @judges("standing.3")
-def reports_loss_mended(path):
-    played = yield from playing.play(path)
-    yield from same(played)
-    yield from a_line(played)
-    losses = played.numbers("losses")
-    yield not losses, "The job no longer hangs, but no printed line shows the losses of all ranks."
-    yield len(losses[0]) < playing.RANKS, "What is reported now is the loss of one rank. Where are those of the others?"
-    count = len(losses)
-    yield count != 6, f"The losses are reported {count} times: one rank should do that after every 10th of 60 steps."
-
-
-@judges("standing.14")
-def keeps_best(rank, line, collective):
-    yield from seen("standing.14", rank, line, collective)
+def reports_loss(path):
+    played = yield from on_ranks(path)
+    yield from reported(played, "losses", 6)
 
 
 @judges("standing.15")
-def keeps_best_mended(path):
-    played = yield from playing.play(path)
-    yield from same(played)
-    yield from a_line(played)
+def keeps_best(path):
+    played = yield from on_ranks(path)
     tests = played.kinds.count("allgather") + max(0, played.kinds.count("allreduce") - 60)
-    yield (
-        tests < 6,
-        f"The job no longer hangs, but the ranks exchange {tests} times outside of the steps. Is the line still tested "
-        "6 times on the points of all ranks?",
-    )
-    yield tests > 6, f"The line is now tested {tests} times, and each test costs time. When is it to be tested?"
+    exchange = f"The job no longer hangs, but outside of the 60 steps, the ranks exchange {tests} times"
+    yield tests != 6, f"{exchange}. Is the line still tested on the points of all ranks, after every 10th step?"
 
 
 @judges("standing.5")
-def every_error_mended(path):
-    played = yield from playing.play(path)
-    yield from same(played)
-    found = np.ravel(played.returned[0])
-    yield len(found) != 3, "`main` should still return slope, intercept and mean square error."
+def every_error(path):
+    played = yield from on_ranks(path)
+    slope, intercept, error = np.ravel(played.returned[0])
     random = np.random.default_rng(7)
     x = random.uniform(-1, 1, 25)
-    errors = (found[0] * x + found[1] - (2 * x + 1 + random.normal(0, 0.1, 25))) ** 2
-    by_rank = np.mean([errors[rank :: playing.RANKS].mean() for rank in range(playing.RANKS)])
-    right = near(found[2], errors.mean(), 1e-6)
-    yield (
-        not right and near(found[2], by_rank, 1e-6),
-        "This is the mean of the ranks' means, but the ranks have different numbers of points, so the points do not "
-        "all count equally.",
-    )
-    left = f"{found[2]:.6f} is not the mean square error of all 25 points. Are some left out, or counted twice?"
-    yield not right, left
-
-
-@judges("standing.18")
-def own_share(rank, line, collective):
-    yield from seen("standing.18", rank, line, collective)
+    errors = (slope * x + intercept - (2 * x + 1 + random.normal(0, 0.1, 25))) ** 2
+    right, by_rank = errors.mean(), np.mean([errors[rank :: playing.RANKS].mean() for rank in range(playing.RANKS)])
+    unequal = not near(error, right, 1e-6) and near(error, by_rank, 1e-6)
+    yield unequal, "This is the mean of the ranks' means, but not all ranks have equally many points. Which count more?"
+    lost = f"{error:.6f} is not the mean square error of all 25 points. Are some left out, or counted twice?"
+    yield not near(error, right, 1e-6), lost
 
 
 @judges("standing.6")
-def own_share_mended(path):
-    played = yield from playing.play(path)
-    yield from same(played)
-    yield from a_line(played)
-    steps, slopes = played.kinds.count("allreduce"), played.numbers("slopes")
-    alone = any(len(each) < playing.RANKS for each in slopes)
-    yield alone, "What is reported now is the slope of one rank. Where are those of the others?"
-    yield len(slopes) != 3, "After each of the 3 epochs, one rank should still report the slopes of all ranks."
-    yield (
-        steps < 36,
-        f"All ranks now take {steps / 3:.0f} steps in each epoch. Could each rank have more of the 25 batches?",
-    )
-    yield (
-        steps > 36,
-        f"All ranks now take {steps / 3:.0f} steps in each epoch, so some of the 25 batches are taken more than once.",
-    )
+def own_share(path):
+    taken = {}
+
+    def noting(names):
+        own, rank = names.get("own_batches"), names["hvd"].rank
+        if callable(own):
+            names["own_batches"] = lambda count: taken.setdefault(rank(), [*own(count)])
+
+    played = yield from on_ranks(path, noting)
+    yield from reported(played, "slopes", 3)
+    steps = played.kinds.count("allreduce") / 3
+    most = "How many of the 25 batches can each rank have, if both have equally many?"
+    yield steps != 12, f"All ranks now take {steps:.0f} steps in each epoch. {most}"
+    both = set(taken.get(0, ())) & set(taken.get(1, ()))
+    yield both, f"In an epoch, both ranks take batches {sorted(both)[:3]}. Each should be used at most once."
     others = yield from playing.play(path, ranks=5)
-    yield from same(others)
-    steps = others.kinds.count("allreduce")
-    yield steps != 15, f"On 2 ranks this is right. But each of 5 ranks takes {steps / 3:.0f} steps in an epoch, not 5."
-
-
-@judges("standing.7")
-def prepares_once(rank, line, collective):
-    yield from seen("standing.7", rank, line, collective)
+    steps = others.kinds.count("allreduce") / 3
+    yield steps != 5, f"On 2 ranks this is right. But each of 5 ranks takes {steps:.0f} steps in an epoch, not 5."
 
 
 @judges("standing.8")
-def prepares_once_mended(path):
+def prepares_once(path):
     with mock.patch.object(np, "save", wraps=np.save) as saved:
-        played = yield from playing.play(path)
+        yield from on_ranks(path)
     count = saved.call_count
-    yield (
-        count > 1,
-        f"`np.save` is called {count} times: while one rank writes the file again, another may read only half of it.",
-    )
-    yield from same(played)
-    found = np.ravel(played.returned[0])
-    unscaled = len(found) == 2 and found[1] > 5
-    yield unscaled, "The job no longer hangs, but y is no longer divided by its mean."
-    yield from a_line(played)
-
-
-@judges("standing.16")
-def smallest_first(rank_0, rank_1):
-    rank_0, rank_1 = _kind(rank_0), _kind(rank_1)
-    for rank, kind in enumerate((rank_0, rank_1)):
-        yield kind not in KINDS[:2], f"Rank {rank}: {kind!r:.40}? This line calls one of {' and '.join(KINDS[:2])}."
-    alike = "Two ranks in the same collective would not wait: read both stacks again."
-    yield rank_0 == rank_1, alike
-    yield rank_0 != "allreduce", "The other way round: which stack belongs to rank 0?"
+    yield count > 1, f"`np.save` is called {count} times: while one rank writes, another may read half of the file."
 
 
 @judges("standing.17")
-def smallest_first_mended(path):
-    played = yield from playing.play(path)
-    yield from same(played)
-    yield from a_line(played)
-    gathers = played.kinds.count("allgather")
-    yield gathers == 0, "The job no longer hangs, but there is no `allgather`. How do all ranks get all the far points?"
-
-
-@judges("standing.11")
-def signal_number(number):
-    yield isinstance(number, str), "Give the signal's number: `kill -l` in a terminal lists names and numbers."
-    yield number == 15, "Signal 15, SIGTERM, asks a program to end. Which number is in the launcher's lines?"
-    yield (
-        number in (137, -9),
-        "A shell adds 128 to the number of a signal, and Python writes a minus sign before it. Which signal is it?",
-    )
-    yield number != 9, "The launcher's lines name the signal. Read what they say about the process that ended first."
+def smallest_first(path):
+    played = yield from on_ranks(path)
+    lost = "The job no longer hangs, but there is no `allgather`. How do all ranks get all the far points?"
+    yield "allgather" not in played.kinds, lost
 
 
 @judges("standing.12")
-def two_means_mended(path):
-    played = yield from playing.play(path)
-    yield from same(played)
-    yield from a_line(played)
+def two_means(path):
+    yield from on_ranks(path)
     moved = yield from playing.play(path, change=_moved)
     alike = np.allclose(moved.returned, LINE, atol=0.08)
     yield not alike, "With these points it is right. With other points, the order still depends on a rank's own data."
@@ -230,10 +187,5 @@ def two_means_mended(path):
 def _moved(names):
     """Let each rank but the first have other points of the same line, whose y is smaller than x."""
     share, rank = names.get("share"), names["hvd"].rank
-
-    def other():
-        x, y = share()
-        return x - 10.0 * rank(), y - 20.0 * rank()
-
     if callable(share):
-        names["share"] = other
+        names["share"] = lambda: [values - by * rank() for values, by in zip(share(), (10.0, 20.0), strict=True)]

@@ -1,107 +1,87 @@
 """Pictures of notebook 00: the course and how far you are, the first measurement, your predictions so far."""
 
-import math
 from functools import partial
 from pathlib import Path
 from textwrap import shorten, wrap
 
+import numpy as np
+
 from labs import checks
 from labs.checks import tasks
+from labs.results import metrics
 from labs.show import plots
-from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
+from labs.show.figure import COLOURS, MARKERS, finished, new_figure
 from lessons.asked import question
 from lessons.drawing import logarithmic
-from lessons.start_here.first import busy, speedup
+from lessons.start_here.first import speedup
 
 NAMES = {"afternoon": "An afternoon", "practical": "The practical", "everything": "Everything"}  # of the paths
 FARTHEST = 100  # a ratio beyond this stands at the border
+TICKS = {0.01: "1/100", 0.1: "1/10", 0.2: "1/5", 0.5: "1/2", 1: "1", 2: "2", 5: "5", 10: "10", 100: "100"}
 
 
 def course(rows, path="everything", folder="."):
     """Figure of a path through the course: each of its lessons with its time, the share of its checks that are right,
     and the tasks that are handed in; below them, in grey, the notebooks that the path leaves out.
 
-    rows: of labs.checks.progress; path: one of labs.checks.tasks.PATHS. A lesson whose notebook is not in `folder` is
-    drawn empty, and counts nowhere. Raises TaskError.
+    rows: of labs.checks.progress; path: one of labs.checks.tasks.PATHS. Of a lesson whose notebook is not in `folder`
+    this is said. Raises TaskError.
     """
-    stands = [(lesson, _stand(lesson, rows, folder)) for lesson in tasks.on_path(path)]
-    names = [f"{_number(lesson)}  {lesson.title}" + " (optional)" * lesson.optional for lesson, _ in stands]
-    left = [_number(each) for each in tasks.lessons().values() if each not in tasks.on_path(path)]
-    longest = max(lesson.minutes for lesson, _ in stands)
+    lessons = tasks.on_path(path)
+    longest = max(lesson.minutes for lesson in lessons)
     checked, handed_in, step = 1.1 * longest, 1.47 * longest, 0.155 * longest  # where the columns begin
-    figure, (axis,) = new_figure(width=10.5, height=1.3 + 0.26 * len(stands))
+    figure, (axis,) = new_figure(width=10.5, height=1.3 + 0.26 * len(lessons))
     text = partial(axis.text, va="center", fontsize=9)
-    sentences = []
-    for place, (name, (lesson, stand)) in enumerate(zip(names, stands, strict=True)):
-        if stand is None:
-            axis.barh(place, lesson.minutes, color="none", edgecolor="0.6", ls=":")
-            text(checked, place, "not in this folder", color="0.35")
-            sentences.append(f"{name}: not in this folder.")
-            continue
-        right, count, letters = stand
+    names, sentences = [], []
+    for place, lesson in enumerate(lessons):
+        missing = not Path(folder, f"{lesson.notebook}.ipynb").is_file()
+        notes = " (optional)" * lesson.optional + " (not in this folder)" * missing
+        names.append(f"{_number(lesson)}  {lesson.title}{notes}")
+        right, count, letters = _stand(rows, [lesson])
         axis.barh(place, lesson.minutes, color="0.92", edgecolor="0.5")
-        axis.barh(place, lesson.minutes * right / max(1, count), color=COLOURS[0])
+        axis.barh(place, lesson.minutes * right / count, color=COLOURS[0])
         text(checked, place, f"{right} of {count}")
+        said = [f"{lesson.minutes} minutes", f"{right} of {count} checks right"]
         for number, (id, done) in enumerate(letters.items()):
             box = {"boxstyle": "round,pad=0.15", "fc": COLOURS[0] if done else "white", "ec": COLOURS[0]}
             shown = "\N{CHECK MARK} " * done + id
             text(handed_in + number * step, place, shown, fontsize=8, color="white" if done else "black", bbox=box)
-        said = [f"{lesson.minutes} minutes", f"{right} of {count} checks right"]
-        said += [f"{id} {'done' if done else 'open'}" for id, done in letters.items()]
-        sentences.append(f"{name}: {', '.join(said)}.")
+            said.append(f"{id} {'done' if done else 'open'}")
+        sentences.append(f"{names[-1]}: {', '.join(said)}.")
     for place, head in ((0, "time"), (checked, "checks right"), (handed_in, "tasks to hand in")):
         text(place + 0.01 * longest, -0.8, head, color="0.35")
-    most = max([len(stand[2]) for _, stand in stands if stand], default=1)
-    axis.set(xlim=(0, handed_in + (max(2, most) + 0.1) * step), ylim=(len(stands) - 0.4, -1.2))
+    axis.set(xlim=(0, handed_in + 3.1 * step), ylim=(len(lessons) - 0.4, -1.2))
     axis.set_xticks(range(0, longest + 1, 30))
     axis.spines["bottom"].set_bounds(0, longest)
     axis.set_xlabel("minutes that the notebook states", loc="left")
     axis.grid(axis="y", visible=False)
-    _left(figure, axis, names)
-    head = f"{NAMES[path]}: {_head([(lesson, stand) for lesson, stand in stands if stand])}"
+    axis.set_yticks(range(len(names)), names, fontsize=9, ha="left")
+    axis.tick_params(axis="y", length=0, pad=4.9 * max(map(len, names)))
+    needed = [lesson for lesson in lessons if not lesson.optional]
+    right, count, letters = _stand(rows, needed)
+    hours = round(sum(lesson.minutes for lesson in needed) / 30) / 2
+    head = f"{NAMES[path]}: {len(lessons)} notebooks, {hours:g} hours, {right} of {count} checks right, "
+    head += f"{sum(letters.values())} of {len(letters)} tasks done"
     axis.set_title(head, fontsize=10)
     note = "a bar fills as its checks become right"
+    left = [_number(lesson) for lesson in tasks.lessons().values() if lesson not in lessons]
     if left:
         sentences.append(f"Not on this path: {', '.join(left)}.")
         note = f"{note}; not on this path: {', '.join(left)}"
-    stamp(figure, "your progress", note=note)
-    figure.alt = f"Map of the course. {head}. " + " ".join(sentences)
-    return figure
+    return finished(figure, f"Map of the course. {head}. {' '.join(sentences)}", "your progress", note=note)
 
 
 def _number(lesson):
     return lesson.notebook.partition("_")[0]
 
 
-def _stand(lesson, rows, folder):
-    """(checks right, checks, {id: done} of what is handed in) of a lesson; None where its notebook is not there."""
-    if not Path(folder, f"{lesson.notebook}.ipynb").is_file():
-        return None
-    own = [row for row in rows if row["notebook"] == lesson.notebook]
+def _stand(rows, lessons):
+    """(checks right, checks, {id: done} of what is handed in) of some lessons."""
+    notebooks = [lesson.notebook for lesson in lessons]
+    own = [row for row in rows if row["notebook"] in notebooks]
     right = [row["state"] == "right" for row in own if row["kind"] == "check"]
     letters = {row["id"]: row["state"] in ("right", "written") for row in own if tasks.handed_in(row["id"])}
     return sum(right), len(right), letters
-
-
-def _head(stands):
-    needed = [(lesson, stand) for lesson, stand in stands if not lesson.optional]
-    hours = round(sum(lesson.minutes for lesson, _ in needed) / 30) / 2
-    right, count = (sum(stand[number] for _, stand in needed) for number in (0, 1))
-    done = [done for _, stand in needed for done in stand[2].values()]
-    return (
-        f"{len(stands)} notebooks, {hours:g} hours, {right} of {count} checks right, "
-        f"{sum(done)} of {len(done)} tasks done"
-    )
-
-
-def _left(figure, axis, names):
-    """Names of the rows, aligned at the left."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    axis.set_yticks(range(len(names)), names, fontsize=9, ha="left")
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    wide = max(tick.label1.get_window_extent(renderer).width for tick in axis.yaxis.get_major_ticks())
-    axis.tick_params(axis="y", length=0, pad=72 * wide / figure.dpi + 6)
 
 
 def first(runs):
@@ -117,8 +97,8 @@ def first(runs):
         axis.text(0.5, 0.5, figure.alt, ha="center")
         return figure
     figure = plots.rounds(*runs[::-1])
-    asked, note = question(gain, interval), busy(runs)
-    said = f"Mind that {note}. " if note else ""
+    asked, (_, busy) = question(gain, interval), metrics.quiet_rounds(*runs[::-1])
+    said = f"Mind that {busy}. " if busy else ""
     figure.suptitle("\n".join([asked, *wrap(said, 78)]), weight="bold")
     figure.alt = f"{asked} {said}{figure.alt}"
     return figure
@@ -127,48 +107,36 @@ def first(runs):
 def predictions():
     """Figure of all predictions that have an outcome: numbers as outcome / prediction, words as right or not."""
     rows = checks.predictions()
-    known = [row for row in rows if row["outcome"] is not None and row["said"] is not None]
+    known = [row for row in rows if row["outcome"] is not None and row["predicted"] is not None]
     figure, (axis,) = new_figure(width=8, height=1.6 + 0.26 * len(known))
-    half = max([abs(math.log(_shown(r))) for row in known for r in row["ratios"] or ()], default=0)
-    limit = max(2.5, 1.5 * math.exp(half))
+    limit, sentences = 2.5, []
     for place, row in enumerate(known):
         if row["ratios"]:
-            low, high = row["interval"] or (None, None)
-            if low and row["said"] and low > 0:
-                axis.plot([low / row["said"], high / row["said"]], [place, place], color=COLOURS[0], lw=4, alpha=0.35)
+            if row["interval"] and row["predicted"]:
+                ends = _shown(np.divide(row["interval"], row["predicted"]))
+                axis.plot(ends, [place, place], color=COLOURS[0], lw=4, alpha=0.35)
             for ratio in row["ratios"]:
                 beyond = "<" if ratio < 1 / FARTHEST else ">" if ratio > FARTHEST else MARKERS[0]
                 axis.plot(_shown(ratio), place, beyond, color=COLOURS[0])
+                limit = max(limit, 1.5 * _shown(ratio), 1.5 / _shown(ratio))
+            said = f"outcome / prediction {', '.join(f'{ratio:.3g}' for ratio in row['ratios'])}"
         else:
+            said = f"right: {row['outcome']}" if row["right"] else f"you said {row['predicted']}, found {row['outcome']}"
             box = {"boxstyle": "round", "fc": "white", "ec": COLOURS[2] if row["right"] else COLOURS[1]}
-            axis.text(1, place, _words(row), ha="center", va="center", fontsize=9, bbox=box)
+            axis.text(1, place, said, ha="center", va="center", fontsize=9, bbox=box)
+        sentences.append(f"{row['id']}: {said}.")
     axis.axvline(1, color="0.3", lw=1, ls="--")
-    steps = [step for step in ((1, 2, 5, 10) if limit < 20 else (1, 10, 100)) if step < limit]
-    logarithmic(axis, {1 / step: f"1/{step}" for step in steps[:0:-1]} | {step: f"{step}" for step in steps})
+    logarithmic(axis, TICKS)
     axis.set(xlim=(1 / limit, limit), ylim=(len(known) - 0.4, -0.6), xlabel="outcome / prediction (1: as you said)")
-    axis.set_yticks(
-        range(len(known)), [shorten(f"{r['id']} {r['title']}", 58, placeholder=" ...") for r in known], fontsize=9
-    )
-    missing = sum(row["said"] is None for row in rows)
-    waiting = len(rows) - len(known) - missing
+    names = [shorten(f"{row['id']} {row['title']}", 58, placeholder=" ...") for row in known]
+    axis.set_yticks(range(len(known)), names, fontsize=9)
+    missing = sum(row["predicted"] is None for row in rows)
+    waiting = f"without outcome: {len(rows) - len(known) - missing}, not made yet: {missing}"
     axis.set_title(f"{len(known)} of {len(rows)} predictions have an outcome", fontsize=10)
-    stamp(figure, "your predictions", note=f"without outcome: {waiting}, not made yet: {missing}")
-    figure.alt = " ".join(
-        [f"{axis.get_title()}; without outcome: {waiting}, not made yet: {missing}.", *map(_said, known)]
-    )
-    return figure
+    alt = f"{axis.get_title()}; {waiting}. {' '.join(sentences)}"
+    return finished(figure, alt, "your predictions", note=waiting)
 
 
 def _shown(ratio):
     """A ratio as it is drawn: at the border where it lies beyond, or where one of the two numbers is 0."""
-    return min(max(ratio, 1 / FARTHEST), FARTHEST)
-
-
-def _said(row):
-    if row["ratios"]:
-        return f"{row['id']}: outcome / prediction {', '.join(f'{ratio:.3g}' for ratio in row['ratios'])}."
-    return f"{row['id']}: {_words(row)}."
-
-
-def _words(row):
-    return f"right: {row['outcome']}" if row["right"] else f"you said {row['said']}, found {row['outcome']}"
+    return np.clip(ratio, 1 / FARTHEST, FARTHEST)

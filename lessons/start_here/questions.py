@@ -1,28 +1,20 @@
-"""Judges of 00_start_here."""
+"""Questions of 00_start_here."""
 
-import re
+from labs import devices
+from lessons.forms import value
 
-from labs.checks.judging import judges
+
+def _here():
+    return "gpu" if devices.gpus() else "core"
 
 
-@judges("start.1")
-def worker(answer):
-    from labs import devices
-
-    here = "gpu" if devices.gpus() else "core"
-    text = re.sub(r"^(a|an|one|each) +", "", str(answer).strip().strip(".\"'").lower())
-    text = re.sub(r"^(?:cpu[ -])?(core|gpu)s?$", r"\1", text)
-    yield text == here, None
-    yield (
-        text in ("process", "machine", "node", "thread"),
-        f"A {text} need not be the same as a worker. Look at the GPUs row of the doctor's table.",
-    )
-    yield (
-        text == "cpu" and here == "core",
-        "A CPU can contain several workers. What does the GPUs row of the doctor's table say?",
-    )
-    yield (
-        text in ("gpu", "core", "cpu"),
-        "That would be right on another machine. Look again at the GPUs row of the doctor's table.",
-    )
-    yield True, 'Write "gpu" or "core": the GPUs row of the doctor\'s table says which of the two a worker is here.'
+value(
+    "start.1",
+    right=[_here, lambda: f"a {_here()}", lambda: f"CPU {_here()}", lambda: f"a CPU {_here()}", lambda: f"{_here()}s"],
+    wrong=[
+        (["process", "machine", "node", "thread"], "That need not be a worker. Look at the GPUs row of the table."),
+        ("cpu", "A CPU can contain several workers. What does the GPUs row of the doctor's table say?"),
+        (lambda: "core" if devices.gpus() else "gpu", "That is right on other machines. Look again at the GPUs row."),
+    ],
+    otherwise='Write "gpu" or "core": the GPUs row of the doctor\'s table says which of the two a worker is here.',
+)

@@ -107,7 +107,7 @@ def show(id, program, last=False, **changes):
         print("There is no case from a check to show: this is the example.")
     case = changed(case, **changes) if changes else case
     try:
-        operations = student_code.limited(lambda: recorded(program, case))
+        operations = student_code.within_time(lambda: recorded(program, case))
     except ProgramError as problem:
         return print(f"{puzzle.title}: {sizes(case)}. Not right: {problem}")
     except student_code.Endless as problem:

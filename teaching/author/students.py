@@ -15,8 +15,8 @@ from teaching.author.build import student_scripts
 from teaching.author.sources import as_text, label_of, pairs, student_tasks
 
 # Everything that students get besides what is generated in notebooks/ and slurm/<site>/; nothing else goes to them.
-GIVEN = ["README.md", "CITATION.cff", "Makefile", "environment.yml", "pyproject.toml", "uv.lock", ".python-version"]
-GIVEN += [".jupyter/", "labs/", "lessons/", "setup/", "slurm/sites/"]
+GIVEN = ["README.md", "LICENSE", "CITATION.cff", "Makefile", "environment.yml", "pyproject.toml", "uv.lock"]
+GIVEN += [".python-version", ".jupyter/", "labs/", "lessons/", "setup/", "slurm/sites/"]
 GIVEN += ["docs/students/", "docs/measured.md", "docs/not_run.md", "docs/jupyterlab.png"]
 # Of README.md.
 ABOUT_TEACHING = re.compile(r"\| for instructors \| \|\n(\|.*\n)+\n|`make test` runs the tests[^.]*\. ")

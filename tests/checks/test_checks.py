@@ -288,7 +288,7 @@ def test_a_loop_without_end_is_stopped_and_its_line_named(monkeypatch):
 
 def test_an_alarm_behind_a_check_does_not_end_the_kernel():
     before = signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    assert student_code.limited(lambda: 5) == 5
+    assert student_code.within_time(lambda: 5) == 5
     signal.raise_signal(signal.SIGALRM)
     assert callable(signal.signal(signal.SIGALRM, before))
 

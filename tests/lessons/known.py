@@ -1,5 +1,6 @@
 """Known answers to every check: those of choices and of lessons/forms.py, and those of answers/NAME.py."""
 
+import copy
 import functools
 import importlib
 import inspect
@@ -57,7 +58,8 @@ def _add(known, parts, sample):
         if isinstance(part, forms.Value):
             right, *more = [part.of(each, sample) for each in forms.alternatives(part.right)]
             as_text = tuple(str(value) if isinstance(value, int | float) else value for value in right)
-            known.right += [(*each, *sample) for each in (right, *more, as_text)]
+            rounded = tuple(float(f"{value:.3g}") if isinstance(value, float) else value for value in right)
+            known.right += [(*each, *sample) for each in (right, *more, as_text, rounded)]
             for wrong, hint in part.wrong:
                 for each in forms.alternatives(wrong):
                     pairs = zip(part.of(each, sample), right, strict=True)
@@ -67,13 +69,49 @@ def _add(known, parts, sample):
             around = rights[:place], rights[place + 1 :]
             known.right += [(*around[0], each, *around[1]) for each in _written(part.right, part.cases[0])]
             for wrong, hint in part.wrong:
-                known.wrong += [((*around[0], each, *around[1]), hint) for each in forms.alternatives(wrong)]
-            numbers = [result for result in part.results(part.right) if forms._shape(result) == ()]
+                mistakes = [_filled(each, part.right) for each in forms.alternatives(wrong)]
+                known.wrong += [((*around[0], each, *around[1]), hint) for each in mistakes]
+            if any(isinstance(value, list | dict | np.ndarray) for value in part.cases[0]):
+                known.wrong.append(((*around[0], _spoiling(part.right), *around[1]), _CHANGED))
+            numbers = [
+                result for result in part.results(part.right) if np.ndim(result) == 0 and not isinstance(result, str)
+            ]
             source = textwrap.dedent(inspect.getsource(part.right)).splitlines()[0]
             formula = re.search(r"lambda[^:]*: (.*?),?$", source)
-            known.secret += [re.escape(formula[1])] if formula else []
+            whole = formula and formula[1].count("(") == formula[1].count(")")
+            known.secret += [re.escape(formula[1])] if whole else []
         digits = {f"{value:.{digits}g}" for value in numbers if value > 10 or value % 1 for digits in (2, 3, 4)}
         known.secret += [rf"(?<![\w.]){re.escape(each)}(?![\w.])" for each in digits]
+
+
+_CHANGED = "which others use after it. Work on a copy."
+
+
+def _spoiling(right):
+    """The right function, which empties an argument after its use."""
+
+    def spoiling(*arguments):
+        result = copy.deepcopy(right(*arguments))
+        for value in arguments:
+            if isinstance(value, np.ndarray):
+                value[...] = 0
+            elif isinstance(value, list | dict):
+                value.clear()
+        return result
+
+    return spoiling
+
+
+def _filled(wrong, right):
+    """A wrong function; where it gives `...`, it gives what the right one does."""
+
+    def mistaken(*arguments):
+        result = wrong(*arguments)
+        if isinstance(result, tuple) and any(each is ... for each in result):
+            return tuple(own if each is ... else each for each, own in zip(result, right(*arguments), strict=True))
+        return result
+
+    return mistaken
 
 
 def _written(right, case):
@@ -81,7 +119,7 @@ def _written(right, case):
     yield right
     for number, sequence in ((np.float64, tuple), (float, list)):
         yield lambda *arguments, n=number, s=sequence: _other(right(*arguments), n, s)
-    if forms._shape(right(*case)):
+    if np.ndim(right(*case)):
         yield lambda *arguments: np.array(right(*arguments))
 
 

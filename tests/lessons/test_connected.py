@@ -41,7 +41,7 @@ def test_values_are_known_inside_a_tf_function_and_afterwards_functions_are_grap
     failing = tf.function(lambda values: int("x"))
     with pytest.raises(ValueError) as caught:
         (lambda values: failing(values))(tf.zeros(2))
-    hint = student_code.told(caught.value)
+    hint = student_code.error_hint(caught.value)
     assert re.match(r"Line \d+: `.*`: ValueError: invalid literal for .*'x'\.$", hint), hint
 
 

@@ -89,6 +89,7 @@ def _wanted(option, value):
 
 
 def _limits(subject, script):
+    """Time and memory that `#SBATCH` lines ask for, against the site's limits."""
     minutes, site, memory = subject.asked["time_minutes"], subject.site, script.value("mem") or ""
     time = f"--time={script.value('time')}"
     if minutes and minutes > site.time_max:

@@ -1,4 +1,4 @@
-"""Findings on what is asked for: nodes, GPUs, tasks and cores, by the rule of the site and by what is started."""
+"""Findings on what `#SBATCH` lines ask for (nodes, GPUs, tasks, cores), by the site's rules and by what is started."""
 
 from labs.printed import several
 from labs.slurm.check.finding import ScriptFinding

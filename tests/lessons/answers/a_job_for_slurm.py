@@ -8,7 +8,6 @@ batch = partial(swapped, "slurm/local/ResNet50.sh")
 BATCHES = ("batch=64 * workers", "batch = $((64 * workers))", "batch=$((32 * workers))", "batch=64*workers")
 
 ANSWERS = {
-    "slurm.1": dict(right=[(6,), ("6.0",)], wrong=[(5,), (5.28,)], secret=r"\b6\b"),
     "slurm.2": dict(
         right=[batch(), batch(("batch=$((64 * workers))", "batch=$((workers * 32 + workers * 32))"))],
         wrong=[
@@ -22,6 +21,5 @@ ANSWERS = {
             *tried_out(batch, "batch=$((64 * workers))", *BATCHES, "batch=$((64 * worker))", "batch=$(64 * workers)"),
         ],
         secret=r"64 \* workers",
-    ),
-    "slurm.3": dict(right=[(0,), ("0",)], wrong=[(4,), (1,)], secret=r"\b0\b|\bnone\b"),
+    )
 }

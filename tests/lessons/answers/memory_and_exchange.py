@@ -1,4 +1,4 @@
-"""Answers to the self-checks of 25_memory_and_exchange: right ones, and wrong ones that students give."""
+"""Answers to the self-checks of 25_memory_and_exchange that have a judge of their own."""
 
 import re
 from functools import partial
@@ -13,69 +13,43 @@ def solution(name, number=0):
     return re.findall(r"### BEGIN SOLUTION\n(?: *### GIVEN[^\n]*\n)*(.*?) *### END SOLUTION", text, re.DOTALL)[number]
 
 
-LOOP = solution("scripts/accumulated.py")
-INIT, STEP = (solution("scripts/sharded_optimizer.py", number) for number in (0, 1))
+MEAN, SUM = "hvd.grouped_allreduce([each / passes for each in total])", "part if total is None else [a + b for a, b in"
+ACCUMULATED = [  # what students write in place of a part of the solution
+    (MEAN, "hvd.grouped_allreduce(total)"),
+    (MEAN, "[each / passes for each in total]"),
+    (MEAN, f"total if hvd.rank() else {MEAN}"),
+    ("np.split(images, passes), np.split(labels, passes)", "[images] * passes, [labels] * passes"),
+    ("gradient(some, their_labels)", "hvd.grouped_allreduce(gradient(some, their_labels))"),
+    (SUM, "part if total is None else [passes * b for a, b in"),
+]
 accumulated = partial(swapped, "scripts/accumulated.py")
+
+INIT, STEP = (solution("scripts/sharded_optimizer.py", number) for number in (0, 1))
+REDUCED, MINE = "hvd.reducescatter(flat(gradients, padded))", "flat(self.weights, padded)[begin : begin + self.share]"
+MASTER = "tf.Variable(flat(weights, hvd.size() * self.share)[hvd.rank() * self.share :][: self.share])"
+SHARDED = [
+    [("self.momentum * self.velocity - ", "-")],
+    [(REDUCED, "hvd.reducescatter(flat(gradients, padded), op=hvd.Sum)")],
+    [(REDUCED, "hvd.allreduce(flat(gradients, padded))[begin : begin + self.share]")],
+    [(REDUCED, "flat(gradients, padded)[begin : begin + self.share]")],
+    [("begin, padded = hvd.rank()", "begin, padded = (hvd.size() - 1 - hvd.rank())")],
+    [("hvd.allgather(mine)", "tf.concat([mine, hvd.allgather(mine)], 0)")],
+    [(INIT, f"{INIT}        self.whole = flat(weights, sum(self.sizes))\n")],
+    [(INIT, f"{INIT}        self.apply = keras.optimizers.SGD(rate, momentum).apply\n")]
+    + [(STEP, "        self.apply(hvd.grouped_allreduce(gradients), self.weights)\n")],
+]
 sharded = partial(swapped, "scripts/sharded_optimizer.py")
-
-RETURN = "    return hvd.grouped_allreduce([each / passes for each in total])"
-EVERY_PASS = """    total = None
-    for some, their_labels in zip(np.split(images, passes), np.split(labels, passes)):
-        part = hvd.grouped_allreduce([each / passes for each in gradient(some, their_labels)])
-        total = part if total is None else [a + b for a, b in zip(total, part)]
-    return total
-"""
-SPLIT = "np.split(images, passes), np.split(labels, passes)"
-
-# Of its share a rank also keeps the weights in float32, as mixed precision does.
-MASTER_INIT = (
-    INIT
-    + """        begin = hvd.rank() * self.share
-        self.master = tf.Variable(flat(weights, hvd.size() * self.share)[begin : begin + self.share])
-"""
-)
-MASTER = "mine = self.master.assign_add(self.velocity)"
-HIDDEN_INIT = """        whole = keras.optimizers.SGD(rate, momentum)
-        whole.build(weights)
-        self.apply = lambda gradients: whole.apply(gradients, weights)
-"""
-
-REDUCED = "hvd.reducescatter(flat(gradients, padded))"
-ALONE = "        if hvd.rank() == 0:\n            hvd.allreduce([1.0])\n"
-MINE = "flat(self.weights, padded)[begin : begin + self.share] + self.velocity"
-MEAN = "hvd.grouped_allreduce([each / passes for each in total])"
-
+NEW = f"{MINE} + self.velocity", "self.own.assign_add(self.velocity)"
+MIXED = sharded((INIT, f"{INIT}        self.own = {MASTER}\n"), NEW)  # it also keeps the weights in float32
 
 ANSWERS = {
-    "memory.8": dict(right=[(4,), (4.0,)], wrong=[(2,), (6,)], secret=r"(?<!\d)4(?!\d)"),
-    "memory.4": dict(right=[(5,), (np.int64(5),)], wrong=[(4,), (6,), (5.0,)], secret=r"\b5\b"),
+    "memory.4": dict(right=[(5,), (np.int64(5),)], wrong=[(4,), (6,), (5.0,), (24,)], secret=r"\b5\b"),
     "memory.5": dict(
-        right=[accumulated()],
-        wrong=[
-            accumulated((RETURN, "    return hvd.grouped_allreduce(total)")),
-            accumulated((RETURN, "    return [each / passes for each in total]")),
-            accumulated((LOOP, EVERY_PASS)),
-            accumulated((MEAN, f"total if hvd.rank() else {MEAN}")),
-            accumulated((SPLIT, "[images] * passes, [labels] * passes")),
-        ],
-        secret=r"/ passes|hvd\.(grouped_)?allreduce",
+        right=[accumulated()], wrong=[*map(accumulated, ACCUMULATED)], secret=r"/ passes|hvd\.(grouped_)?allreduce"
     ),
     "memory.6": dict(
-        right=[sharded(), sharded((INIT, MASTER_INIT), (f"mine = {MINE}", MASTER))],
-        wrong=[
-            sharded(("self.momentum * self.velocity - self.rate * mean", "-self.rate * mean")),
-            sharded((REDUCED, "hvd.reducescatter(flat(gradients, padded), op=hvd.Sum)")),
-            sharded(("begin, padded = hvd.rank()", "begin, padded = (hvd.size() - 1 - hvd.rank())")),
-            sharded(
-                (REDUCED, "hvd.allreduce(flat(gradients, padded))"),
-                ("tf.zeros(self.share)", "tf.zeros(self.share * hvd.size())"),
-                ("+ self.velocity\n", "+ self.velocity[begin : begin + self.share]\n"),
-            ),
-            sharded((REDUCED, "hvd.allreduce(flat(gradients, padded))[begin : begin + self.share]")),
-            sharded(("        mean = hvd", f"{ALONE}        mean = hvd")),
-            sharded((INIT, HIDDEN_INIT), (STEP, "        self.apply(hvd.grouped_allreduce(gradients))\n")),
-        ],
+        right=[sharded(), MIXED],
+        wrong=[sharded(*pairs) for pairs in SHARDED],
         secret=r"reducescatter\(|hvd\.rank\(\) \* self\.share",
     ),
-    "memory.7": dict(right=[(13.5e9,), (13_500_000_000,)], wrong=[(12.75e9,), (13.5,)], secret=r"13[.,]?5"),
 }

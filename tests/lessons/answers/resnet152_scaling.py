@@ -9,7 +9,7 @@ from making import changed, swapped, tried_out
 script = partial(swapped, "scripts/ResNet152V2.py")
 job = partial(swapped, "slurm/local/ResNet152V2.sh")
 SMALL = SimpleNamespace(multiply_adds=71e6, gradient_bytes=94e6, tensors=174, activation_bytes=1.6e6)
-LARGE = SimpleNamespace(multiply_adds=222.5e6, gradient_bytes=232e6, tensors=514, activation_bytes=4.0e6)
+LARGE = SimpleNamespace(multiply_adds=222.5e6, gradient_bytes=232e6, tensors=514, activation_bytes=5.6e6)
 R_OPS, R_BYTES = 222.5 / 71, 232 / 94
 FIRST, SECOND = {"largest": 512, "fails": 1024}, {"largest": 256, "fails": 512}
 
@@ -19,19 +19,6 @@ def step(seconds):
 
 
 ANSWERS = {
-    "resnet152.3": dict(
-        right=[(R_OPS, R_BYTES, SMALL, LARGE), ("3.1", 2.5, SMALL, LARGE)],
-        wrong=[(R_BYTES, R_OPS, SMALL, LARGE), (R_OPS, 514 / 174, SMALL, LARGE), (R_OPS, 2.55, SMALL, LARGE)],
-        secret=r"3\.1\d|2\.4\d",
-    ),
-    "resnet152.4": dict(
-        right=[(lambda facts, batch: facts.gradient_bytes / (batch * facts.multiply_adds),)],
-        wrong=[
-            (lambda facts, batch: facts.gradient_bytes // (batch * facts.multiply_adds),),
-            (lambda facts, batch: facts.gradient_bytes / (8 * facts.multiply_adds),),
-        ],
-        secret=r"\b15\b|\b7\.5\b",
-    ),
     "T7": dict(
         right=[script()],
         wrong=[
@@ -64,3 +51,4 @@ ANSWERS = {
         ],
     ),
 }
+SAMPLES = {"resnet152.3": [(SMALL, LARGE)]}
