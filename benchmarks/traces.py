@@ -29,13 +29,13 @@ RUNGS = {  # the change: script and options, as in the notebook
 
 def traces(runs, out, seconds):
     """Run the six cases and keep the samples of each rank."""
-    for case in limited.CASES:
+    for case in limited.SETTINGS:
         job = limited.start(case, runs=runs, name=case, seconds=seconds).wait()
         if job.state != "finished":
             sys.exit(job.explain())
         for rank in samples.ranks(runs / case):
             name = f"{case}.rank{rank.rank}.samples"
-            head = {"version": samples.VERSION, "kind": "recorded", "rank": rank.rank, "about": rank.about}
+            head = {"version": 1, "kind": "recorded", "rank": rank.rank, "about": rank.about}
             files.write(out / name, "".join(json.dumps(line) + "\n" for line in (head, *rank.samples)))
             print(f"{case}: {rank.about['limit']}, rank {rank.rank}: {rank.images_per_second:.1f} images/s", flush=True)
 

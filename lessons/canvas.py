@@ -1,11 +1,10 @@
 """Figures that can move: drawn within a blink, with margins in inches instead of a layout engine."""
 
-import contextlib
 import io
 
 import numpy as np
 
-from labs.show.figure import light, stamp
+from labs.show.figure import finished, light
 
 DPI = 90
 
@@ -20,13 +19,12 @@ def canvas(
     from matplotlib.figure import Figure
 
     wide, high = width * panels, height * rows
-    figure = Figure(figsize=(wide, high), dpi=DPI)
-    axes = figure.subplots(rows, panels, squeeze=False, sharex=share).ravel()
     inner, tall = width - left - right, (high - bottom - top - gap * (rows - 1)) / rows
-    for number, axis in enumerate(axes):
-        row, column = divmod(number, panels)
-        low = bottom + (rows - 1 - row) * (tall + gap)
-        axis.set_position(((column * width + left) / wide, low / high, inner / wide, tall / high))
+    margins = {"left": left / wide, "right": 1 - right / wide, "wspace": (left + right) / inner}
+    margins |= {"bottom": bottom / high, "top": 1 - top / high, "hspace": gap / tall}
+    figure = Figure(figsize=(wide, high), dpi=DPI)
+    axes = figure.subplots(rows, panels, squeeze=False, sharex=share, gridspec_kw=margins).ravel()
+    for axis in axes:
         axis.xaxis.set_label_coords(0.5, -(bottom - 0.3) / tall)  # given, they need not be measured at each drawing
         axis.yaxis.set_label_coords(-(left - 0.27) / inner, 0.5)
         light(axis)
@@ -44,9 +42,8 @@ def boxes(spans, colour, **look):
 
 def done(figure, text, kind="simulated"):
     """Stamp the figure with its kind, and give it its text alternative."""
-    stamp(figure, kind)
-    figure.alt, figure.png = text, lambda: png(figure)
-    return figure
+    figure.png = lambda: png(figure)
+    return finished(figure, text, kind)
 
 
 _FRAMES = {}  # what _frame_key says of a figure -> its frames as pixels
@@ -58,57 +55,47 @@ def png(figure):
     These take two thirds of the drawing, and mostly stay the same when a control moves: they are drawn once, kept as
     pixels, and put below what changes.
     """
-    key = _frame_key(figure)
+    framed = [axes for axes in figure.axes if axes.axison]
+    key = _frame_key(figure, framed)
     if key not in _FRAMES:
         if len(_FRAMES) >= 128:
             _FRAMES.clear()
-        _FRAMES[key] = _frames(figure)
+        _FRAMES[key] = _frames(figure, framed)
     image = figure.figimage(_FRAMES[key], origin="upper", zorder=-1)
-    try:
-        with _hidden(part for axes in figure.axes for part in _frame(axes)):
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format="png", pil_kwargs={"compress_level": 1})
-            return buffer.getvalue()
-    finally:
-        image.remove()
+    for axes in framed:
+        axes.set_axis_off()
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", pil_kwargs={"compress_level": 1})
+    for axes in framed:
+        axes.set_axis_on()
+    image.remove()
+    return buffer.getvalue()
 
 
-def _frame(axis):
-    return [axis.xaxis, axis.yaxis, axis.patch, *axis.spines.values()]
-
-
-@contextlib.contextmanager
-def _hidden(artists):
-    """Meanwhile, these artists are not drawn."""
-    visible = [artist for artist in artists if artist.get_visible()]
-    try:
-        for artist in visible:
-            artist.set_visible(False)
-        yield
-    finally:
-        for artist in visible:
-            artist.set_visible(True)
-
-
-def _frame_key(figure):
+def _frame_key(figure, framed):
     """All that the frames of a figure depend on, as made by `canvas`."""
-    key = [tuple(figure.get_size_inches()), figure.dpi]
-    for axes in figure.axes:
-        key.append((axes.get_position().bounds, axes.axison, axes.get_xlim(), axes.get_ylim()))
-        for axis in (axes.xaxis, axes.yaxis) if axes.axison else ():
-            form, text = axis.get_major_formatter(), axis.get_major_ticks(1)[0].label1
-            ticks = tuple(axis.get_majorticklocs()), type(form), tuple(getattr(form, "seq", ()))
-            look = text.get_visible(), text.get_fontsize(), axis.get_tick_params().get("gridOn")
-            key.append((axis.get_scale(), axis.get_label_text(), *ticks, *look))
+    key = [*figure.get_size_inches()]
+    for axes in framed:
+        key += axes.get_position().bounds
+        for axis in (axes.xaxis, axes.yaxis):
+            key += [
+                axis.get_scale(),
+                axis.get_label_text(),
+                *axis.get_view_interval(),
+                axis.get_tick_params().get("gridOn"),
+            ]
+            ticks = axis.get_majorticklocs()
+            key += [*ticks, *axis.get_major_formatter().format_ticks(ticks)]
     return tuple(key)
 
 
-def _frames(figure):
-    """The frames of all axes as pixels (height, width, 4)."""
+def _frames(figure, framed):
+    """The frames of these axes as pixels (height, width, 4)."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    parts = [part for axes in figure.axes for part in axes.get_children() if part not in _frame(axes)]
-    with _hidden([*parts, *figure.texts, *figure.legends]):
-        drawn = FigureCanvasAgg(figure)
-        drawn.draw()
-        return np.array(drawn.buffer_rgba())
+    drawn = FigureCanvasAgg(figure)
+    figure.patch.draw(drawn.get_renderer())
+    for axes in framed:
+        for part in (axes.patch, axes.xaxis, axes.yaxis, *axes.spines.values()):
+            part.draw(drawn.get_renderer())
+    return np.array(drawn.buffer_rgba())

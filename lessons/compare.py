@@ -1,8 +1,7 @@
 """Two things side by side: what changed between two scripts, and the loss curves of several runs."""
 
+import ast
 import html
-import io
-import tokenize
 from pathlib import Path
 
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure
@@ -11,46 +10,24 @@ from labs.show.tables import UNSEEN, page
 _PLUMBING = ("import ", "from ", "print(", "parser", "if hvd.rank() == 0:", "recorder")  # not what a training is about
 
 
-def code_lines(path):
-    """The lines of a Python file without comments, docstring and empty lines; a bracket's content is one line."""
-    lines, text = [], []
-    source = Path(path).read_text()
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type in (tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER):
-            continue
-        if token.type == tokenize.NEWLINE:
-            if not (len(text) == 1 and text[0].type == tokenize.STRING):  # a docstring
-                lines.append(_join(text))
-            text = []
-        else:
-            text.append(token)
-    return lines
-
-
-def _join(tokens):
-    """The tokens of a logical line as one text: as written, but with one blank for a line break."""
-    shown, before = " " * tokens[0].start[1], None
-    for token in tokens:
-        if before:
-            gap = token.start[1] - before.end[1] if token.start[0] == before.end[0] else before.string not in "([{"
-            if token.string in ")]}" and token.start[0] != before.end[0]:
-                gap, shown = 0, shown.removesuffix(",")
-            shown += " " * gap
-        shown, before = shown + token.string, token
-    return shown
+def _lines(path):
+    """The lines of a Python file as Python writes them, a statement in each, without comments and docstring."""
+    tree = ast.parse(Path(path).read_text())
+    if ast.get_docstring(tree):
+        del tree.body[0]
+    lines = [line.strip() for line in ast.unparse(tree).splitlines()]
+    return [line for line in lines if line and not line.startswith(_PLUMBING)]
 
 
 def scripts(old, new):
     """Display the lines of two scripts that the other one has not, side by side: what went and what came.
 
-    Comments, line breaks, indentation, imports, printing and the command line do not count.
+    Comments, line breaks, indentation, quotes, imports, printing and the command line do not count.
     """
-    before, after = ([line.strip() for line in code_lines(path)] for path in (old, new))
-    went = [line for line in before if line not in after and not line.startswith(_PLUMBING)]
-    came = [line for line in after if line not in before and not line.startswith(_PLUMBING)]
+    before, after = _lines(old), _lines(new)
     heads, columns, plain = "", "", []
-    for path, mark, colour, lines in ((old, "-", "#D55E00", went), (new, "+", "#0072B2", came)):
-        name = Path(path).name
+    for path, mark, colour, own, other in ((old, "-", "#D55E00", before, after), (new, "+", "#0072B2", after, before)):
+        name, lines = Path(path).name, [line for line in own if line not in other]
         shown = "".join(
             f'<div style="margin:.3em 0;border-left:3px solid {colour};padding-left:.5em">'
             f"<code>{html.escape(line)}</code></div>"

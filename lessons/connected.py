@@ -13,6 +13,7 @@ import time
 import types
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -122,7 +123,7 @@ class Players:
     longest = 3  # times `seconds`: how long a whole play may take
 
     def __init__(self, size, seconds=None):
-        self._size, self._rank, self._seconds = size, 0, seconds
+        self._size, self._rank, self._seconds = size, 0, seconds or student_code.SECONDS
         self.exchanges, self.lines = [], [None] * size
 
     def rank(self):
@@ -134,7 +135,7 @@ class Players:
     def play(self, program):
         """[what program() returns on rank 0, on rank 1, ...]. Raises ConnectedError, and student_code.Endless."""
         self.exchanges, self._ranks = [], [_ConnectedRank(program) for _ in range(self._size)]
-        self._end = time.monotonic() + self.longest * (self._seconds or student_code.SECONDS)
+        self._end = time.monotonic() + self.longest * self._seconds
         try:
             for rank in self._ranks:
                 rank.start()
@@ -142,10 +143,10 @@ class Players:
                 for number, rank in enumerate(self._ranks):
                     self._rank = number
                     if not rank.ended:
-                        rank.go_on(self._seconds or student_code.SECONDS)
+                        rank.go_on(self._seconds)
                 if all(rank.ended for rank in self._ranks):
                     return [rank.returned for rank in self._ranks]
-                self._do()
+                self._exchange()
         finally:
             self.lines = [rank.line() for rank in self._ranks]
             for rank in self._ranks:
@@ -155,28 +156,25 @@ class Players:
         """What this rank gets in its next exchange, a list of arrays, as soon as the others have come there."""
         return self._ranks[self._rank].come(kind, option, arrays)
 
-    def _do(self):
+    def _exchange(self):
         """The exchange to which all ranks have come."""
-        ended = [number for number, rank in enumerate(self._ranks) if rank.ended]
-        waiting = [number for number, rank in enumerate(self._ranks) if not rank.ended]
-        if ended:
+        count, ended = len(self.exchanges), [rank.ended for rank in self._ranks]
+        if any(ended):
+            gone, waits = ended.index(True), ended.index(False)
             raise ConnectedError(
-                f"Of {self._size} {self.each}s, {self.each} {ended[0]} has ended and {self.each} {waiting[0]} waits in "
-                f"{self._ranks[waiting[0]].came[0]} number {len(self.exchanges) + 1} for ever: all must exchange "
-                "equally often."
+                f"Of {self._size} {self.each}s, {self.each} {gone} has ended and {self.each} {waits} waits in "
+                f"{self._ranks[waits].came[0]} number {count + 1} for ever: all must exchange equally often."
             )
-        if len(self.exchanges) == EXCHANGES or time.monotonic() > self._end:
-            count = len(self.exchanges)
+        if count == EXCHANGES or time.monotonic() > self._end:
             raise ConnectedError(
                 f"All {self._size} {self.each}s have exchanged {count} times, and go on: does every loop end?"
             )
-        came = [rank.came for rank in self._ranks]
-        self._fit(came)
-        kind, option, _ = came[0]
-        exchange = Exchange(kind, [arrays for _, _, arrays in came])
-        for rank, gets in zip(self._ranks, self._results(kind, option, exchange.brought), strict=True):
+        self._fit([rank.came for rank in self._ranks])
+        kind, option, _ = self._ranks[0].came
+        brought = [rank.came[2] for rank in self._ranks]
+        for rank, gets in zip(self._ranks, self._results(kind, option, brought), strict=True):
             rank.gets = gets
-        self.exchanges.append(exchange)
+        self.exchanges.append(Exchange(kind, brought))
 
     def _fit(self, came):
         """Raise ConnectedError where what the ranks bring, (kind, option, arrays) of each, does not fit together."""
@@ -220,17 +218,11 @@ class World(Players):
 
     def broadcast(self, tensor, root_rank=0, name=None):
         if not 0 <= root_rank < self._size:
-            last = self._size - 1
-            raise HorovodError(f"There is no rank {root_rank} to take weights from. Give one from 0 to {last}.")
+            raise HorovodError(f"There is no rank {root_rank} for weights: give one from 0 to {self._size - 1}.")
         return self._meet("broadcast", [tensor], root_rank)[0]
 
     def distributed(self, optimizer):
         """What labs.hvd.DistributedOptimizer gives. It has not its name here: in one lesson students write it."""
-        import keras
-
-        if not isinstance(optimizer, keras.Optimizer):
-            name = type(optimizer).__name__
-            raise HorovodError(f"{name} is not an optimizer of Keras 3: its gradients cannot be averaged.")
         if hasattr(optimizer, "labs_wrapped"):
             raise HorovodError("The optimizer is wrapped twice: gradients would be averaged twice. Wrap it once.")
         base, reduce = type(optimizer), self.grouped_allreduce
@@ -257,11 +249,9 @@ class World(Players):
         import tensorflow as tf
 
         tensors = [tf.convert_to_tensor(tensor) for tensor in tensors]
-        if tf.executing_eagerly():
-            return [tf.constant(array) for array in self._come(kind, option, [np.asarray(each) for each in tensors])]
-        results = tf.numpy_function(
-            lambda *arrays: self._come(kind, option, list(arrays)), tensors, [tensor.dtype for tensor in tensors]
-        )
+        types = [tensor.dtype for tensor in tensors]
+        found = tf.numpy_function(lambda *arrays: self._come(kind, option, arrays), tensors, types)
+        results = tf.nest.flatten(found)  # outside of a graph, one tensor is no list
         for result, tensor in zip(results, tensors, strict=True):
             rows = [None] if kind in ("allgather", "reducescatter") else tensor.shape[:1]
             result.set_shape([*rows, *tensor.shape[1:]])
@@ -304,8 +294,7 @@ class Horovod:
         self._world = world
 
     def __getattr__(self, name):
-        own = name == "DistributedOptimizer"  # Horovod's does not work on Keras 3
-        return self._world.__getattr__(name) if own else getattr(self._world, name)
+        return getattr(self._world, name)
 
     def allreduce(self, tensor, **options):
         return self._reduced("allreduce", [tensor], **options)[0]
@@ -326,21 +315,15 @@ def placed(world):
     """Inside of the block, imports of labs.hvd and of Horovod find `world`."""
     horovod = Horovod(world)
     modules = {"horovod": types.SimpleNamespace(tensorflow=horovod), "horovod.tensorflow": horovod, "labs.hvd": world}
-    before, attribute = {name: sys.modules.get(name) for name in modules}, vars(labs).get("hvd")
+    before = {name: sys.modules[name] for name in modules if name in sys.modules}
     sys.modules.update(modules)
-    labs.hvd = world
     try:
-        yield
-    finally:
-        for name, module in before.items():
-            if module is None:
-                del sys.modules[name]
-            else:
-                sys.modules[name] = module
-        if attribute is None:
-            del labs.hvd
-        else:
-            labs.hvd = attribute
+        with mock.patch.object(labs, "hvd", world, create=True):
+            yield
+    finally:  # what else was imported meanwhile stays
+        for name in modules:
+            del sys.modules[name]
+        sys.modules.update(before)
 
 
 def _shown(arrays):

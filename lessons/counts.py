@@ -5,17 +5,16 @@ builds the network in a process of its own, with shapes alone: no weights, no GP
 """
 
 import functools
-import inspect
 import json
 import math
 import os
 import subprocess
 import sys
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from labs import compat, models
-from labs.errors import UseError, whole
+from labs.errors import UseError
 
 if TYPE_CHECKING:
     import keras
@@ -26,8 +25,7 @@ FLOAT32 = 4  # bytes
 _KEPT = {
     **dict.fromkeys(("Conv2D", "DepthwiseConv2D", "Dense", "BatchNormalization"), "i"),
     **{"MaxPooling2D": "io", "ReLU": "o"},
-    **dict.fromkeys("InputLayer Add ZeroPadding2D GlobalAveragePooling2D Flatten Activation".split(), ""),
-    **dict.fromkeys(("Rescaling", "Resizing"), ""),
+    **dict.fromkeys("InputLayer Rescaling Add ZeroPadding2D GlobalAveragePooling2D Flatten Activation".split(), ""),
 }
 _ACTIVATIONS = {"linear": "", "relu": "o", "softmax": "o"}
 
@@ -41,20 +39,16 @@ class Facts:
         pooling, activations and element-wise layers count 0, as in published tables.
     activation_bytes: of one image: every tensor that the gradients of a training step read again, once each, by the
         rules of `_KEPT`; gradients of activations and the operations' workspaces are left out.
-    layers: that have weights, those of batch normalisation too.
     """
 
     model: str
-    image_size: int
-    classes: int
     parameters: int
     trainable: int
     gradient_bytes: int
     tensors: int
-    tensor_bytes: tuple[int, ...]
+    tensor_bytes: list[int]
     multiply_adds: int
     activation_bytes: int
-    layers: int
 
 
 @functools.cache
@@ -65,92 +59,63 @@ def of(name: str, image_size: int = 224, classes: int = 1000) -> Facts:
     3, so that this one loads no TensorFlow and its devices stay as they are.
     Raises UseError: unknown name, a size for which the network cannot be built, or one with layers not known here.
     """
-    asked = [name, whole("image_size", image_size), whole("classes", classes)]
     code = "import json, sys; from lessons import counts; counts.answer(*json.loads(sys.argv[1]))"
-    command = [sys.executable, "-c", code, json.dumps(asked)]
+    command = [sys.executable, "-c", code, json.dumps([name, image_size, classes])]
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL)
     if done.returncode:
-        raise UseError((done.stderr.strip().splitlines() or [f"{name} was not counted: its process ended"])[-1])
-    facts = json.loads(done.stdout.splitlines()[-1])
-    return Facts(**facts | {"tensor_bytes": tuple(facts["tensor_bytes"])})
+        said = done.stderr.strip().rpartition("\n")[2] or "its process ended"
+        raise UseError(f"{name} cannot be counted for {image_size}x{image_size} and {classes} classes: {said}")
+    return Facts(**json.loads(done.stdout.splitlines()[-1]))
 
 
 def answer(name: str, image_size: int, classes: int) -> None:
-    """Print the facts as one line of JSON; SystemExit says why there are none."""
+    """Print the facts as one line of JSON."""
     import keras
 
-    build: Any = getattr(keras.applications, name, None)
-    if not inspect.isfunction(build) and name not in models.NAMES:
-        sys.exit(f"No network is called {name!r}. Give a name as in keras.applications: ResNet50V2.")
-    try:
-        with keras.StatelessScope(initialize_variables=False):  # shapes, without memory for the weights
-            if name in models.NAMES:
-                model = models.network(name, image_size, classes)
-            else:
-                model = build(weights=None, input_shape=(image_size, image_size, 3), classes=classes)
-        facts = from_model(model)
-    except (UseError, ValueError) as problem:  # Keras speaks of shapes: say of which network
-        reason = " ".join(str(problem).split())
-        sys.exit(f"{name} cannot be counted for {image_size}x{image_size} and {classes} classes: {reason}")
-    print(json.dumps(asdict(replace(facts, model=name, image_size=image_size, classes=classes))))
+    with keras.StatelessScope(initialize_variables=False):  # shapes, without memory for the weights
+        if name in models.NAMES:
+            model = models.network(name, image_size, classes)
+        else:
+            build = getattr(keras.applications, name)
+            model = build(weights=None, input_shape=(image_size, image_size, 3), classes=classes)
+    print(json.dumps(asdict(from_model(model)) | {"model": name}))
 
 
 def from_model(model: "keras.Model") -> Facts:
     """Facts of a Keras model that is a graph of layers (Functional, or Sequential that has seen a shape).
 
-    Activations are counted as if every layer were trained. image_size is the first dimension of the (first) input,
-    classes the last of the (first) output. Raises UseError: a model of one's own class, a Sequential that is not
-    built, an input without a fixed size, or a layer that is not known here.
+    Activations are counted as if every layer were trained. Raises UseError: a layer that is not known here.
     """
-    graph = compat.graph(model)
-    if not graph:
-        raise UseError(
-            f"{getattr(model, 'name', model)!r} is no graph of layers, so nothing can be counted: build "
-            "it for one size of images, as with model.build((None, 224, 224, 3))."
-        )
-    calls, kept = list(_calls(graph, {})), {}
+    calls, kept = list(_calls(model)), {}
     for call in calls:
         kept |= _kept(*call)
-    tensor_bytes = tuple(FLOAT32 * math.prod(w.shape) for w in model.trainable_weights)
+    tensor_bytes = [FLOAT32 * math.prod(w.shape) for w in model.trainable_weights]
     return Facts(
         model=model.name,
-        image_size=graph.inputs[0].shape[1],
-        classes=graph.outputs[0].shape[-1],
-        parameters=sum(math.prod(w.shape) for w in model.weights),
+        parameters=model.count_params(),
         trainable=sum(tensor_bytes) // FLOAT32,
         gradient_bytes=sum(tensor_bytes),
         tensors=len(tensor_bytes),
         tensor_bytes=tensor_bytes,
         multiply_adds=sum(_multiply_adds(*call) for call in calls),
         activation_bytes=sum(kept.values()),
-        layers=len({id(layer) for layer, *_ in calls if getattr(layer, "weights", None)}),
     )
 
 
-def _calls(model, same, scope=()):
-    """(layer, inputs, outputs) of each call of a layer, nested models opened; a tensor is (key, values per image).
+def _calls(model):
+    """(layer, inputs, outputs) of each call of a layer; a tensor is (key, values per image). The tensor that a Flatten
+    hands on is the memory of its input, and has its key."""
+    same = {}
 
-    same: key of a tensor that is another's memory: it passes into or out of a nested model, or is handed on unchanged.
-    scope: the calls of nested models that led here, part of the key, for a model may be called twice.
-    """
-
-    def key(tensor, scope=scope):
-        return same.get((scope, id(tensor)), (scope, id(tensor)))
+    def sized(tensors):
+        return [(same.get(id(tensor), id(tensor)), math.prod(tensor.shape[1:])) for tensor in tensors]
 
     for node in compat.calls(compat.graph(model)):
         layer, inputs, outputs = node.operation, node.input_tensors, node.output_tensors
-        if inner := compat.graph(layer):
-            deeper = (*scope, id(node))
-            same |= {(deeper, id(tensor)): key(outside) for tensor, outside in zip(inner.inputs, inputs, strict=True)}
-            yield from _calls(inner, same, deeper)
-            same |= {(scope, id(t)): key(inside, deeper) for t, inside in zip(outputs, inner.outputs, strict=True)}
-            continue
         if type(layer).__name__ == "Flatten":
-            same |= {(scope, id(tensor)): key(inputs[0]) for tensor in outputs}
-        if any(None in tensor.shape[1:] for tensor in (*inputs, *outputs)):
-            raise UseError(f"{layer.name} has a tensor of unknown size: build {model.name} for one image size.")
-        yield layer, *([(key(t), math.prod(t.shape[1:])) for t in tensors] for tensors in (inputs, outputs))
+            same[id(outputs[0])] = id(inputs[0])
+        yield layer, sized(inputs), sized(outputs)
 
 
 def _multiply_adds(layer, inputs, outputs):

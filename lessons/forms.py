@@ -31,14 +31,13 @@ from labs.checks.judging import judges
 from labs.checks.reading import called, close
 from labs.checks.student_code import tried
 from labs.printed import an
-from lessons.asked import rounded, told
+from lessons.asked import told
 
 Rows = Sequence[tuple[Any, str | Callable[..., str]]]
 # (what it makes of right numbers, hint): the first that gives what the student's answer gives
 _MISTAKES = (
     (lambda right: 100 * right, "This is in per cent. Give a share, as a number from 0 to 1."),
-    (np.trunc, "The decimals are cut off here: `/` divides, `//` also rounds down."),
-    (np.floor, "This is rounded down: `/` divides, `//` also rounds down."),
+    *((whole, "The decimals are gone: is it `//`, `int` or `round`?") for whole in (np.trunc, np.floor, np.round)),
     (lambda right: 1 / right, "This is upside down: what is divided by what?"),
     (lambda right: -right, "Only the sign is wrong."),
 )
@@ -58,8 +57,12 @@ class Formula:
 
     def hint(self, function: Callable) -> str | None:
         """What to tell the student, or None if the function is right."""
+        if not callable(function):
+            return f"{_shown(function)} is no function: give the function itself, without calling it."
         got, changed = [], None
         for case in self.cases:
+            if problem := _unfit(function, case):
+                return f"Your function does not take the {len(case)} arguments of the question: {problem}."
             with tried(self.described(function, case)):
                 result, change = called(function, *case)
             if hasattr(result, "__next__"):
@@ -74,8 +77,8 @@ class Formula:
         for wrong, hint in self.wrong:
             if any(self.same(got, self.results(each)) for each in alternatives(wrong)):
                 return hint if isinstance(hint, str) else hint(function)
-        hint = self._misshapen(got, wanted) or self._common(got, wanted)
-        return hint or f"{self._observed(function, got, right)} {self.otherwise}".rstrip()
+        hint = self._misshapen(got, wanted) or self._common(function, got, wanted)
+        return hint or f"{self._observed(function, got, wanted, right)} {self.otherwise}".rstrip()
 
     def results(self, function: Callable) -> list:
         """What a function gives in each case; an object that equals nothing where it raises an error."""
@@ -91,13 +94,18 @@ class Formula:
     def same(self, got, results):
         return all(alike(one, other, self.tolerance) for one, other in zip(got, results, strict=True))
 
-    def described(self, function, case):
-        """The arguments of a case, by the names that the student's function gives them."""
+    def names(self, function, count):
+        """The names of the first arguments, if the student's function, or else the right one, has a name for each."""
         for of in (function, self.right):
             with contextlib.suppress(TypeError, ValueError):  # of a function written in C
-                if len(names := list(inspect.signature(of).parameters)) >= len(case):
-                    return ", ".join(f"{name} = {_shown(each)}" for name, each in zip(names, case, strict=False))
-        return ", ".join(map(_shown, case))
+                if len(names := list(inspect.signature(of).parameters)) >= count:
+                    return names[:count]
+        return []
+
+    def described(self, function, case):
+        """The arguments of a case, with their names."""
+        names = self.names(function, len(case)) or [""] * len(case)
+        return ", ".join(f"{name} = {_shown(each)}".lstrip(" =") for name, each in zip(names, case, strict=True))
 
     def _misshapen(self, got, wanted):
         """Hint for a list where a number is asked for, the reverse, and other shapes; else None."""
@@ -108,16 +116,20 @@ class Formula:
                 continue
             if not right.shape:
                 return f"Your function returns {an(type(one).__name__)}: return one number."
-            if right.ndim > 1 or array is None:
+            if array is None and right.ndim == 1:
+                return f"Your function returns {an(type(one).__name__)}: return {right.size} numbers."
+            if right.ndim > 1:
                 return f"Your function returns {_shown(one)}: an array of shape {right.shape} is asked for."
             return f"Your function returns {array.size} value{'s' * (array.size != 1)}: {right.size} are asked for."
         return None
 
-    def _common(self, got, wanted):
+    def _common(self, function, got, wanted):
         """Hint for a mistake that any formula can have, or None."""
+        if len(set(map(_shown, got))) == 1:
+            return f"Your function gives {_shown(got[0])} in all {len(got)} cases. Does it use what it is given?"
         if hint := _of_numbers(got, wanted, self.tolerance):
             return hint
-        names = list(inspect.signature(self.right).parameters)[: min(map(len, self.cases))]
+        names = self.names(function, min(map(len, self.cases)))
         for one, other in itertools.combinations(range(len(names)), 2):
             if self.same(got, self.results(lambda *case: self.right(*_exchanged(case, one, other)))):  # noqa: B023
                 return f"These results are right if `{names[one]}` and `{names[other]}` change places: which is which?"
@@ -127,12 +139,18 @@ class Formula:
                     return f"These results are as if `{name}` were always {_shown(fixed)}. Do you use it?"
         return None
 
-    def _observed(self, function, got, right):
+    def _observed(self, function, got, wanted, right):
+        """What to say of a mistake that is none of the known ones: a case in which the result is wrong."""
         wrong = right.index(False)
         seen = f"or {self.described(function, self.cases[wrong])} your function gives {_shown(got[wrong])}."
-        if True not in right:
-            return f"F{seen}"
-        return f"Right for {self.described(function, self.cases[right.index(True)])}. But f{seen}"
+        if True in right:
+            return f"Right for {self.described(function, self.cases[right.index(True)])}. But f{seen}"
+        pairs = [(_array(one), _array(other)) for one, other in zip(got, wanted, strict=True)]
+        if all(one is not None and other is not None and one.shape == other.shape == (2,) for one, other in pairs):
+            for place, name in enumerate(("first", "second")):
+                if all(alike(one[place], other[place], self.tolerance) for one, other in pairs):
+                    return f"The {name} value is right. F{seen}"
+        return f"F{seen}"
 
 
 def formula(
@@ -284,7 +302,7 @@ def _of_numbers(got, wanted, tolerance):
         for make, hint in _MISTAKES:
             if alike(got, make(wanted), tolerance):
                 return hint
-        if rounded(got, wanted):
+        if any(alike(got, np.round(wanted, digits)) for digits in (1, 2, 3, 4)):
             return ROUNDED
         factors, differences = got / wanted, got - wanted
     if len(got) == 1:
@@ -297,6 +315,17 @@ def _of_numbers(got, wanted, tolerance):
     return None
 
 
+def _unfit(function, case):
+    """Why a function cannot be called with these arguments, in Python's words, or None."""
+    try:
+        inspect.signature(function).bind(*case)
+    except TypeError as problem:
+        return problem
+    except ValueError:  # of a function written in C
+        pass
+    return None
+
+
 def _exchanged(case, one, other):
     """The arguments of a case, two of them exchanged."""
     to = {one: other, other: one}
@@ -304,10 +333,11 @@ def _exchanged(case, one, other):
 
 
 def _shown(value):
-    """A value in at most 60 characters, its numbers in 4 digits."""
+    """A value in at most 90 characters, its numbers in 4 digits."""
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     if isinstance(value, tuple | list):
         text = ", ".join(map(_shown, value)).join("()" if isinstance(value, tuple) else "[]")
     else:
         text = f"{value:.4g}" if isinstance(value, float | np.floating) else " ".join(kept.shown(value).split())
     long = f" of {len(value)}" if isinstance(value, tuple | list | dict | set) else ""
-    return text if len(text) < 60 else f"{an(type(value).__name__)}{long}"
+    return text if len(text) < 90 else f"{an(type(value).__name__)}{long}"

@@ -1,7 +1,5 @@
 """What one training step keeps in the memory of each device: weights, gradients, optimizer state, activations."""
 
-from labs.errors import UseError, number, whole
-
 SHARDED = {  # what is cut into shards: its parts
     "nothing": (),
     "optimizer": ("optimizer",),
@@ -23,17 +21,12 @@ def step(
     devices: K; sharded: a key of SHARDED, the parts of which each device keeps 1/K only
 
     Data parallelism alone divides none of them. Workspaces of the operations are left out. Source of the parts and of
-    what can be sharded: S. Rajbhandari and others, ZeRO, SC 2020. Raises UseError.
+    what can be sharded: S. Rajbhandari and others, ZeRO, SC 2020.
     """
-    parameters, activations = number("parameters", parameters), number("activations", activations)
-    local_batch, slots, devices = whole("local_batch", local_batch), whole("slots", slots, 0), whole("devices", devices)
-    width = number("bytes_per_value", bytes_per_value, above=True)
-    if sharded not in SHARDED:
-        raise UseError(f"sharded is {sharded!r}: it must be one of {', '.join(map(repr, SHARDED))}.")
     found = {
-        "weights": parameters * width,
-        "gradients": parameters * width,
-        "optimizer": slots * parameters * width,
-        "activations": activations * local_batch * width / 4,
+        "weights": parameters * bytes_per_value,
+        "gradients": parameters * bytes_per_value,
+        "optimizer": slots * parameters * bytes_per_value,
+        "activations": activations * local_batch * bytes_per_value / 4,
     }
     return {part: value / devices if part in SHARDED[sharded] else value for part, value in found.items()}

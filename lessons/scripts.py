@@ -27,14 +27,8 @@ def no_script(path):
 
 def stops(facts, how):
     """Case of a performance that ended in an error; how: what was tried, such as "With 4 workers"."""
-    error = facts["error"]
-    if error:
+    if error := facts["error"]:
         place = f"line {error['line']}: `{error['code']}`: " if error["line"] else "outside your script: "
         a_class = "missing 1 required positional argument: 'self'" in error["says"]
         says = "a class stands here, and no object of it. Where it is named, the parentheses `()` are missing."
-        yield True, f"{how}, {place}{says if a_class else sentence(error['says'])}"
-
-
-def sentence(text):
-    """A text that ends as a sentence does."""
-    return text if text.endswith((".", "?", "!")) else f"{text}."
+        yield True, f"{how}, {place}{says if a_class else error['says']}"

@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 
 @dataclass(frozen=True)
 class Coverage:
-    """Sample numbers, sorted: read by a worker; by none; more than once; read although no sample has this number."""
+    """Sample numbers, sorted: read by no worker; more than once; read although no sample has this number."""
 
-    seen: np.ndarray
     unseen: np.ndarray
     repeated: np.ndarray
     foreign: np.ndarray
@@ -24,10 +23,9 @@ class Coverage:
 
 def coverage(reads: Sequence[ArrayLike], n: int) -> Coverage:
     """Coverage of the samples 0 to n-1 by `reads`: one list of sample numbers for each worker."""
-    every = np.concatenate([np.asarray(read, np.int64).ravel() for read in reads]) if len(reads) else np.array([], int)
-    numbers, counts = np.unique(every, return_counts=True)
-    inside = (numbers >= 0) & (numbers < n)
-    return Coverage(numbers[inside], np.setdiff1d(np.arange(n), numbers), numbers[counts > 1], numbers[~inside])
+    numbers, counts = np.unique(np.concatenate([np.asarray(read, np.int64) for read in reads]), return_counts=True)
+    samples = np.arange(n)
+    return Coverage(np.setdiff1d(samples, numbers), numbers[counts > 1], np.setdiff1d(numbers, samples))
 
 
 def class_counts(shares: Sequence[ArrayLike], labels: ArrayLike, local_batch: int, classes: int) -> np.ndarray:
@@ -36,13 +34,11 @@ def class_counts(shares: Sequence[ArrayLike], labels: ArrayLike, local_batch: in
     shares: list of arrays of sample numbers; labels: (N,) class of each sample; local_batch: samples per step and
     worker. A last, smaller batch counts; a worker with fewer batches than another has zeros there.
     """
-    labels = np.asarray(labels)
-    shares = [np.asarray(share, np.int64) for share in shares]
-    most = max((-(-len(share) // local_batch) for share in shares), default=0)
+    most = max(-(-len(share) // local_batch) for share in shares)
     counts = np.zeros((len(shares), most, classes), np.int64)
     for worker, share in enumerate(shares):
-        rows = labels[share]
-        np.add.at(counts[worker], (np.arange(len(rows)) // local_batch, rows), 1)
+        of_share = np.asarray(labels)[np.asarray(share, np.int64)]
+        np.add.at(counts[worker], (np.arange(len(share)) // local_batch, of_share), 1)
     return counts
 
 

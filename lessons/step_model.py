@@ -6,20 +6,20 @@ How far a real step is from it, only a measurement tells. A range that comes out
 the inputs do, and nothing that the model leaves out.
 """
 
+from collections import deque
 from functools import cache, lru_cache
-from math import ceil, exp, hypot, log
+from math import ceil, exp, expm1, hypot, inf, log
 from typing import NamedTuple
 
 import numpy as np
 
-from labs.errors import UseError, number, whole
+from labs.errors import UseError
 from labs.results import intervals
 from lessons.reduce import ring_seconds
 
 BACKWARD = 2 / 3  # share of the computation: backward is two of the three products that each layer needs
 THRESHOLD = 128 * 2**20  # bytes of a fused message; Horovod's default from 0.21 on
 CYCLE = 0.001  # seconds between Horovod's looks for work; its default from 0.21 on
-NODES = np.polynomial.legendre.leggauss(120)  # of the integral in `slowest`, and their weights
 
 
 class Quantity(NamedTuple):
@@ -35,8 +35,8 @@ class Quantity(NamedTuple):
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}] {self.unit}".rstrip()
 
 
-def ranged(function, inputs):
-    """(value, (low, high)) of `function({name: number})`, a number above 0; inputs: {name: Quantity}.
+def ranged(function, inputs, most=inf):
+    """(value, (low, high)) of `function({name: number})`, from 0 to `most`; inputs: {name: Quantity}.
 
     Each input goes to both ends of its range with all others at their values. The shifts of the logarithm that they
     make are added in quadrature, upwards and downwards apart (propagation of independent errors: BIPM, Guide to the
@@ -47,7 +47,7 @@ def ranged(function, inputs):
     for name, quantity in inputs.items():
         shifts = [log(function(values | {name: end}) / value) for end in (quantity.low, quantity.high)]
         down, up = hypot(down, min(0.0, *shifts)), hypot(up, max(0.0, *shifts))
-    return value, (value * exp(-down), value * exp(up))
+    return value, (value * exp(-down), min(most, value * exp(up)))
 
 
 # Computation
@@ -63,9 +63,8 @@ class Line(NamedTuple):
 
     def seconds(self, local_batch, level=None, slope=None):
         """Seconds of a step with this batch; level, slope: instead of the fitted ones."""
-        level = self.level.value if level is None else level
-        line = level + (self.slope.value if slope is None else slope) * (local_batch - self.centre)
-        return max(line, 0.05 * level)  # the end of a range may cross 0 far outside
+        level, slope = level or self.level.value, slope or self.slope.value
+        return max(level + slope * (local_batch - self.centre), 0.05 * level)  # a range's end may cross 0 far outside
 
 
 def fitted_line(batches, seconds):
@@ -79,14 +78,11 @@ def fitted_line(batches, seconds):
     centre = float(np.average(batches, weights=seconds**-2))
     (slope, level), covariance = np.polyfit(batches - centre, seconds, 1, w=1 / seconds, cov=True)
     if slope <= 0:
-        raise UseError(
-            "Steps do not get longer with the batch, so no slope can be fitted: measure batch sizes that differ by a "
-            "factor of 2 or more, on an idle machine."
-        )
+        raise UseError("Steps do not get longer with the batch, so no slope can be fitted: measure on an idle machine.")
     reach = intervals.t_quantile(len(seconds) - 2) * np.sqrt(np.diag(covariance))
 
     def fitted(value, reach, unit):  # downwards on logarithms: however large the error, no step takes no time
-        return Quantity(float(value), float(value * exp(-reach / value)), float(value + reach), unit, "least squares")
+        return Quantity(float(value), float(value * exp(-reach / value)), float(value + reach), unit)
 
     return Line(fitted(level, reach[1], "s"), fitted(slope, reach[0], "s/image"), centre)
 
@@ -104,19 +100,15 @@ def slowest(workers, spread):
 
         E[max] = integral of Q(u^(1/K)) over u from 0 to 1.
 
-    Source: H. A. David and H. N. Nagaraja, Order Statistics, 3rd edition, 2003, chapters 2 and 3. Raises
-    UseError for less than 1 worker or a spread that is negative or above 10.
+    Source: H. A. David and H. N. Nagaraja, Order Statistics, 3rd edition, 2003, chapters 2 and 3.
     """
+    from scipy.integrate import quad
     from scipy.special import gammainccinv
 
-    workers, spread = whole("workers", workers), number("spread", spread, most=10)
     if workers == 1 or spread < 1e-6:
         return 1.0
-    nodes, weights = NODES
-    v = (nodes + 1) / 2  # u = 1 - v^3 puts the nodes close to where Q grows without bound
-    tail = -np.expm1(np.log1p(-(v**3)) / workers)
     shape = spread**-2
-    return float(np.sum(weights / 2 * 3 * v**2 * gammainccinv(shape, tail)) / shape)
+    return quad(lambda u: gammainccinv(shape, -expm1(log(u) / workers)), 0, 1)[0] / shape
 
 
 # The all-reduce
@@ -132,43 +124,38 @@ def two_rings(workers, size, devices, inside, between):
     return within + ring_seconds(ceil(workers / devices), size, *between)
 
 
-def buckets(tensor_bytes, threshold=THRESHOLD):
-    """Bytes of each fused message when all gradients are ready: from the last tensor on, as backward makes them,
-    tensors go together while they fit into `threshold` bytes; a larger one goes alone. threshold 0: no fusion.
+def fused(tensors, threshold, all_reduce=lambda size: 0.0):
+    """[(begin, end, bytes)] of the messages of some gradients, [(when it may go, bytes)] in order: when the link is
+    free and a gradient may go, all that may go leave together while they fit into `threshold` bytes; a larger one goes
+    alone.
 
-    Source: A. Sergeev and M. Del Balso, Horovod, arXiv 1802.05799, 2018 ("tensor fusion").
+    all_reduce: gives the seconds of a message of some bytes; threshold 0: no fusion. Source: A. Sergeev and M. Del
+    Balso, Horovod, arXiv 1802.05799, 2018 ("tensor fusion").
     """
-    found, room = [], 0
-    for size in reversed(tensor_bytes):
-        if found and size <= room:
-            found[-1] += size
-            room -= size
-        else:
-            found.append(size)
-            room = threshold - size
+    found, end, waiting = [], 0.0, deque(tensors)
+    while waiting:
+        may_go, size = waiting.popleft()
+        begin = max(end, may_go)
+        while waiting and waiting[0][0] <= begin and size + waiting[0][1] <= threshold:
+            size += waiting.popleft()[1]
+        end = begin + all_reduce(size)
+        found.append((begin, end, size))
     return found
 
 
-def exposed(tensor_bytes, all_reduce, backward, threshold=THRESHOLD, cycle=CYCLE, overlap=1.0):
-    """Seconds by which the all-reduces of a step lengthen it; all_reduce: gives the seconds of a message of some bytes.
+def exposed(tensor_bytes, all_reduce, backward, threshold=THRESHOLD, overlap=1.0):
+    """Seconds by which the all-reduces of a step lengthen it; all_reduce, threshold: as of `fused`.
 
-    overlap 0: all messages of `buckets`, one after the other, when backward has ended. overlap 1: during backward
-    (`backward` seconds) the gradients become ready at even distances, the last tensor's first; two of Horovod's cycles
-    later (one finds it ready, in one all workers agree) it may go, and as soon as the link is free, one message takes
-    all that may go and fit. What ends after backward is exposed; the first layer's gradient always is. Between 0 and 1:
-    so far from the one to the other. Source: A. Sergeev and M. Del Balso, arXiv 1802.05799; even distances and two
-    cycles are this model's assumptions.
+    overlap 0: all messages, one after the other, when backward has ended. overlap 1: during backward (`backward`
+    seconds) the gradients become ready at even distances, the last tensor's first; two of Horovod's cycles later (one
+    finds it ready, in one all workers agree) it may go. What ends after backward is exposed; the first layer's gradient
+    always is. Between 0 and 1: so far from the one to the other. Even distances and two cycles are this model's
+    assumptions.
     """
-    all_reduce = cache(all_reduce)  # many tensors are equally large
-    after = sum(map(all_reduce, buckets(tensor_bytes, threshold))) + 2 * cycle
-    sizes, count = tensor_bytes[::-1], len(tensor_bytes)
-    may_go = [backward * number / count + 2 * cycle for number in range(1, count + 1)]
-    free, first = 0.0, 0
-    while first < count:
-        start = max(free, may_go[first])
-        last, size = first + 1, sizes[first]
-        while last < count and may_go[last] <= start and size + sizes[last] <= threshold:
-            size, last = size + sizes[last], last + 1
-        free, first = start + all_reduce(size), last
-    during = min(after, max(0.0, free - backward))
-    return overlap * during + (1 - overlap) * after
+    all_reduce, count = cache(all_reduce), len(tensor_bytes)  # many tensors are equally large
+    may_go = [backward * number / count + 2 * CYCLE for number in range(1, count + 1)]
+    during, after = (
+        fused(zip(when, reversed(tensor_bytes), strict=True), threshold, all_reduce)[-1][1] - backward
+        for when in (may_go, may_go[-1:] * count)
+    )
+    return overlap * min(max(0.0, during), after) + (1 - overlap) * after

@@ -14,7 +14,6 @@ import gzip
 import json
 import math
 import re
-import zlib
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,17 +21,16 @@ from statistics import median
 
 from labs.errors import UseError
 
-_OPERATIONS = ("ALLREDUCE", "BROADCAST", "ALLGATHER", "ALLTOALL", "REDUCESCATTER", "ADASUM", "BARRIER", "JOIN")
-
 
 class TimelineError(UseError):
-    """A file is not a timeline of Horovod, or holds nothing to show; the message says why and what to do."""
+    """A file is no timeline, or holds nothing to show; the message says why and what to do."""
 
 
 @dataclass
 class Collective:
     """One tensor in one collective operation. All times in seconds since the timeline began; None if it never came.
 
+    negotiated: (begin, end)
     arrivals: {rank: when it announced the tensor}, empty where Horovod did not write it (see above)
     phases: [(name, begin, end)], such as ("GLOO_ALLREDUCE", 1.2, 1.3)
     buffer: number shared by the tensors that were sent as one message
@@ -40,12 +38,11 @@ class Collective:
 
     tensor: str
     operation: str
-    negotiated: tuple | None = None
+    negotiated: tuple
     arrivals: dict = field(default_factory=dict)
     begin: float | None = None
     end: float | None = None
     phases: list = field(default_factory=list)
-    shape: tuple = ()
     bytes: int = 0
     buffer: int | None = None
 
@@ -63,21 +60,18 @@ def read(path):
     """All collectives of a timeline file (.json, or .json.gz), as Events.
 
     A file that a dying job left without its end is read as far as it goes, which is printed.
-    Raises TimelineError: missing file, another file than Horovod's timeline, no collective in it.
+    Raises TimelineError: missing file, no collective in it.
     """
     path = Path(path)
     try:
-        raw = path.read_bytes()
-        text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode(errors="replace")
-    except (OSError, EOFError, zlib.error) as problem:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
+            text = file.read()
+    except OSError as problem:
         raise TimelineError(
-            f"{path}: no timeline ({getattr(problem, 'strerror', None) or problem}). Rank 0 writes it "
-            "if HOROVOD_TIMELINE names a file in a folder that exists: run the job again."
+            f"{path}: no timeline ({problem.strerror}). Rank 0 writes it if HOROVOD_TIMELINE names a file in a folder "
+            "that exists: run the job again."
         ) from None
     entries, complete = _entries(text)
-    strange = any(entry.get("ph") != "M" for entry in entries) and not any(map(_of_horovod, entries))
-    if strange or text.lstrip()[:1] not in ("", "["):
-        raise TimelineError(f"{path} is not a timeline of Horovod. Give the file that HOROVOD_TIMELINE named.")
     found = Events(_collectives(entries))
     if not found:
         raise TimelineError(
@@ -91,67 +85,48 @@ def read(path):
 
 
 def _entries(text):
-    """(the whole entries of a trace, also of one that ends in the middle; whether it has its end)."""
-    decoder, position, entries = json.JSONDecoder(strict=False), 0, []  # Horovod escapes nothing in a tensor's name
-    gap = re.compile(r"[\s,\[]*")
-    while (position := gap.match(text, position).end()) < len(text):
-        try:
-            entry, position = decoder.raw_decode(text, position)
-        except ValueError:
-            break
-        entries.append(entry if isinstance(entry, dict) else {})
-    return entries, text[position:].strip() == "]"
-
-
-def _of_horovod(entry):
-    started = "start_time_since_epoch_in_micros" in _args(entry)  # which older versions did not write
-    return started or str(entry.get("name", "")).startswith("NEGOTIATE_")
-
-
-def _args(entry):
-    args = entry.get("args")
-    return args if isinstance(args, dict) else {}
+    """(the entries of a trace; whether it has its end). Of one that ends in the middle, those with a comma behind."""
+    try:
+        return json.loads(text, strict=False), True  # Horovod escapes nothing in a tensor's name
+    except ValueError:
+        whole, comma, _ = text.rpartition("},")
+        return json.loads(whole + "}]", strict=False) if comma else [], False
 
 
 def _collectives(events):
     names, latest, stacks, found = {}, {}, {}, []
     buffer, joining = 0, False
     for event in events:
-        kind, pid, name = event.get("ph"), str(event.get("pid")), str(event.get("name", ""))
-        if kind == "M":
-            if name == "process_name" and "name" in _args(event):
-                names[pid] = str(event["args"]["name"])
+        kind, pid, name = event["ph"], event.get("pid"), event.get("name", "")
+        if name == "process_name":
+            names[pid] = event["args"].get("name")
+        if kind not in ("B", "X", "E"):
             continue
-        if pid not in names or not isinstance(event.get("ts"), int | float):
-            continue
-        time, stack, item = event["ts"] / 1e6, stacks.setdefault(pid, []), latest.get(pid)
+        time, stack, negotiates = event["ts"] / 1e6, stacks.setdefault(pid, []), name.startswith("NEGOTIATE_")
+        if negotiates:
+            latest[pid] = Collective(names[pid], name.removeprefix("NEGOTIATE_").lower(), (time, None))
+            found.append(latest[pid])
+        item = latest[pid]
         if kind == "B":
-            bare = name.removeprefix("NEGOTIATE_")
-            top = not stack and bare in _OPERATIONS
-            if top and (name != bare or item is None or item.begin is not None):
-                item = latest[pid] = Collective(names[pid], bare.lower())
-                found.append(item)
-            if name != bare:
-                item.negotiated = (time, None)
-            elif top:
+            top = not stack and not negotiates
+            if top:
                 buffer += not joining
                 item.begin, item.buffer = time, buffer
-            joining = top and name == bare
+            joining = top
             stack.append((name, time))
-        elif kind == "X" and item and name.isdigit():
-            item.arrivals.setdefault(int(name), time)
-        elif kind == "E" and stack and item:
+        elif kind == "X":
+            item.arrivals[int(name)] = time
+        else:
             name, begin = stack.pop()
             if name.startswith("NEGOTIATE_"):
                 item.negotiated = (begin, time)
             elif stack:
                 item.phases.append((name, begin, time))
             else:
-                item.end, args = time, _args(event)
-                if "shape" in args:
-                    bits = re.search(r"\d+$", str(args.get("dtype", "float32")))  # of bfloat16, int8 ...; bool has none
-                    item.shape = tuple(map(int, re.findall(r"\d+", str(args["shape"]))))
-                    item.bytes = math.prod(item.shape) * (int(bits[0]) // 8 if bits else 1)
+                item.end, args = time, event.get("args")
+                if args:
+                    bits = int(re.sub(r"\D", "", args["dtype"]) or 8)  # of bfloat16, int8 ...; bool has none
+                    item.bytes = math.prod(map(int, re.findall(r"\d+", args["shape"]))) * bits // 8
     return found
 
 
@@ -170,8 +145,8 @@ def steps(events):
     for item in done:
         turns.setdefault(count[item.tensor], []).append(item)
         count[item.tensor] += 1
-    found = [turns[turn] for turn in sorted(turns)]
-    cut = not getattr(events, "complete", True) and len(found) > 1 and len(found[-1]) < len(found[-2])
+    found = list(turns.values())
+    cut = not events.complete and len(found) > 1 and len(found[-1]) < len(found[-2])
     return found[:-1] if cut else found
 
 
@@ -209,7 +184,6 @@ def summary(events):
     """
     rows = []
     for number, items in enumerate(steps(events), 1):
-        negotiated = [item.negotiated for item in items if item.negotiated and item.negotiated[1] is not None]
         known = [item.arrivals for item in items if len(item.arrivals) > 1]
         last = Counter(max(arrivals, key=arrivals.get) for arrivals in known)
         rows.append(
@@ -219,7 +193,7 @@ def summary(events):
                 "buffers": len({item.buffer for item in items}),
                 "bytes": sum(item.bytes for item in items),
                 "seconds": max(e.end for e in items) - begin_of(items),
-                "negotiate_seconds": covered(negotiated),
+                "negotiate_seconds": covered([item.negotiated for item in items]),
                 "copy_seconds": covered(_phases(items, is_copy)),
                 "allreduce_seconds": covered(_phases(items, is_reduction)),
                 "waited": {
@@ -252,7 +226,7 @@ def overlap(events):
         ranks = set.intersection(*(set(item.arrivals) for item in items))
         heard = {rank: [item.arrivals[rank] for item in items] for rank in sorted(ranks)}
         row = {"step": number, "allreduce_seconds": covered(sums)}
-        row |= _around(sums, begin_of(items), max(map(_complete, items)))
+        row |= _around(sums, begin_of(items), max(item.negotiated[1] for item in items))
         rows.append(row | {"ranks": {rank: _around(sums, min(when), max(when)) for rank, when in heard.items()}})
     return rows
 
@@ -263,12 +237,6 @@ def _around(sums, first, last):
         "within_seconds": covered([(begin, min(end, last)) for begin, end in sums if begin < last]),
         "behind_seconds": covered([(max(begin, last), end) for begin, end in sums if end > last]),
     }
-
-
-def _complete(item):
-    """When the last rank announced the tensor; where that is not written, its operation's begin."""
-    end = item.negotiated and item.negotiated[1]
-    return item.begin if end is None else end
 
 
 def messages(events):
@@ -292,4 +260,4 @@ def messages(events):
 
 
 def begin_of(items):
-    return min((item.negotiated or (item.begin,))[0] for item in items)
+    return min(item.negotiated[0] for item in items)

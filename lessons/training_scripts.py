@@ -5,8 +5,7 @@ The functions that say something yield cases, as a judge does.
 """
 
 import re
-import tempfile
-from functools import wraps
+from functools import partial
 from pathlib import Path
 
 from labs import devices as hardware
@@ -28,6 +27,7 @@ BROADCAST, AVERAGE = "BroadcastGlobalVariablesCallback", "MetricAverageCallback"
 
 
 def _options(**options):
+    options["image_size"] = IMAGE_SIZE
     return tuple(word for name, value in options.items() for word in (f"--{name}", str(value)))
 
 
@@ -35,11 +35,9 @@ def another_optimizer(optimizer):
     """Cases of an optimizer that is not the scripts' plain SGD."""
     name = optimizer["name"]
     yield name != "SGD", f"The optimizer is {name}: runs with different optimizers cannot be compared. Take SGD."
-    for option in ("momentum", "nesterov", "weight_decay", "use_ema", "clipnorm", "clipvalue", "global_clipnorm"):
-        value = optimizer.get(option)
-        yield value, f"SGD is given {option}={value}: the other scripts use an optimizer without it."
-    passes = optimizer.get("gradient_accumulation_steps")
-    yield passes, f"Gradients of {passes} steps are added up: the weights change only once in {passes} steps."
+    for option, value in optimizer.items():
+        other = option not in ("name", "learning_rate")
+        yield other, f"SGD is given {option}={value}: the other scripts use an optimizer without it."
 
 
 # On several workers of one process
@@ -52,47 +50,32 @@ def not_mirrored(path, network):
     """
     yield from no_script(path)
     refuse_blanks(path)
-    plays = try_out_script(path, [_on_workers(*asked) for asked in WORKERS.items()])
-    for cases in (_networks, _strategies, _trainings):
+    options = [{"n_gpus": each, "batch_size": LOCAL_BATCH * each, "epochs": epochs} for each, epochs in WORKERS.items()]
+    plays = try_out_script(path, [Performance(_options(**each), IMAGES) for each in options])
+    for cases in (_networks, _strategies, _trainings, _stops, _left):
         for workers, facts in zip(WORKERS, plays, strict=True):
             yield from cases(facts, workers, network)
-    for workers, facts in zip(WORKERS, plays, strict=True):
-        for stopped, hint in stops(facts, f"With {several(workers, 'worker')}"):
-            no_list = re.search(r"MirroredStrategy\(.*not iterable", hint)
-            yield stopped, f"{hint} It takes the list `workers`." if no_list else hint
-    for workers, facts in zip(WORKERS, plays, strict=True):
-        yield from _left(facts, workers, network)
-
-
-def _on_workers(workers, epochs):
-    sizes = {"n_gpus": workers, "batch_size": LOCAL_BATCH * workers, "epochs": epochs}
-    return Performance(_options(**sizes, image_size=IMAGE_SIZE), IMAGES)
 
 
 def _networks(facts, workers, wanted):
     """Cases of another network than the one that is wanted, or of one that does not fit the data set."""
     built = [network["name"] for network in facts["networks"]]
     yield built and built != [wanted], f"It builds {', '.join(built)}, but this script is for one {wanted}."
-    size = [IMAGE_SIZE, IMAGE_SIZE, 3]
     for network in facts["networks"]:
         given, shape = network["weights"], network["input_shape"]
         yield given is not None, f"The network is made with weights={given!r}: pass weights=None and train it yourself."
         listed = isinstance(network["classes"], list)
         yield listed, "`classes` is a list. The network needs to know how many there are."
         takes = f"With --image_size {IMAGE_SIZE} the network takes images of {shape}"
-        yield shape == size[:2], f"{takes}: the 3 colours are missing in its `input_shape`."
-        yield shape == size[::-1], f"{takes}: the 3 colours come last."
-        yield shape != size, f"{takes}: does its `input_shape` follow `args.image_size`?"
+        other = shape != [IMAGE_SIZE, IMAGE_SIZE, 3]
+        yield other, f"{takes}: its `input_shape` must follow `args.image_size`, and the 3 colours come last."
         for fit in facts["fits"]:
-            says = "probabilities, but the loss is told `from_logits=True`"
-            says = (
-                "no probabilities (`classifier_activation`), but the loss expects them" if network["logits"] else says
-            )
-            yield network["logits"] != fit["from_logits"], f"The network's last layer gives {says}."
-    for outputs in [fit["outputs"] for fit in facts["fits"] if fit["outputs"]]:
-        yield len(outputs) != 1, "The network is made without its top layer: nothing turns features into classes."
-        gives = f"The network gives {several(outputs[0], 'number')} for an image, but the data set has {IMAGES} classes"
-        yield outputs[0] != IMAGES, f"{gives}. Which argument says how many?"
+            apart = "The network gives no probabilities where the loss expects them, or the reverse"
+            yield network["logits"] != fit["from_logits"], f"{apart} (`classifier_activation`, `from_logits`)."
+    for fit in facts["fits"]:
+        gives = f"The network gives {' x '.join(map(str, fit['outputs']))} numbers for an image"
+        top = f"but the data set has {IMAGES} classes. Is the top layer there, and made for as many?"
+        yield fit["outputs"] != [IMAGES], f"{gives}, {top}"
 
 
 def _strategies(facts, workers, network):
@@ -105,11 +88,8 @@ def _strategies(facts, workers, network):
         no_gpus = gpus and not hardware.gpus()
         yield no_gpus, f"{named}. TensorFlow accepts such names, but with two or more, `fit` hangs. Give it `workers`."
         has = f"With --n_gpus {workers} MirroredStrategy has {several(len(replicas), 'replica')}"
-        yield (
-            len(replicas) > workers,
-            f"{has}: without arguments it takes every device it finds. Tell it the `workers`.",
-        )
-        yield len(replicas) < workers, f"{has}: give it all of the `workers`."
+        every = "give it all of the `workers`, and only these. Without arguments it takes every device it finds"
+        yield len(replicas) != workers, f"{has}: {every}."
     outside = not all(made["in_scope"] for made in facts["networks"]) or not all(f["mirrored"] for f in facts["fits"])
     yield outside, "The model is made outside `strategy.scope()`: it would have one copy only, on one device."
 
@@ -120,10 +100,10 @@ def _trainings(facts, workers, network):
     for fit in facts["fits"]:
         yield from another_optimizer(fit["optimizer"])
         begins = f"With {several(workers, 'worker')} the learning rate begins with {fit['rate']:.4g}"
-        yield workers == 1 and not near(fit["rate"], RATE), f"{begins}: that of one worker is {RATE}."
-        yield workers > 1 and near(fit["rate"], RATE), f"{begins}, as with one. What does the linear rule say?"
-        yield not near(fit["rate"], RATE * workers), f"{begins}. The linear rule gives another one."
-        yield from _other_steps(fit, global_batch)
+        rule = f"That of one worker is {RATE}: what does the linear rule say?"
+        yield not near(fit["rate"], RATE * workers), f"{begins}. {rule}"
+        if fit["passes"][0] is not None:
+            yield from _other_steps(fit, global_batch)
         asked = f"With --epochs {epochs}, `fit` is asked for {several(fit['epochs'], 'epoch')}"
         yield fit["epochs"] != epochs, f"{asked}. The option must decide how long it trains: name it, `epochs=`."
         yield fit["verbose"] != 2, "Pass verbose=2 to `fit`: one line per epoch, which is your log."
@@ -133,47 +113,40 @@ def _trainings(facts, workers, network):
 
 def _other_steps(fit, global_batch):
     """Cases of a `fit` whose steps do not all take the global batch, or which leaves out that many images or more."""
-    steps = fit["passes"][0] or []
-    yield not steps and fit["passes"][0] is not None, "`fit` gets no images with labels."
+    steps = fit["passes"][0]
     odd = [len(step) for step in steps if len(step) != global_batch]
     takes = f"With --batch_size {global_batch}, `fit` gets {an(fit['x'])}, and takes {odd and odd[0]} images in a step"
     yield odd, f"{takes}. Give it `train`, which holds full batches only."
     read = [number for step in steps for number in step]
     yield len(set(read)) < len(read), "In one epoch images are read more than once."
-    yield steps and len(read) <= IMAGES - global_batch, f"An epoch reads {len(read)} of {IMAGES} images."
+    yield len(read) <= IMAGES - global_batch, f"An epoch reads {len(read)} of {IMAGES} images."
+
+
+def _stops(facts, workers, network):
+    """Case of a script that ended in an error."""
+    for stopped, hint in stops(facts, f"With {several(workers, 'worker')}"):
+        no_list = re.search(r"MirroredStrategy\(.*not iterable", hint)
+        yield stopped, f"{hint} It takes the list `workers`." if no_list else hint
 
 
 def _left(facts, workers, network):
     """Cases of what a script never did, and of a log or record that does not say what was trained."""
     yield not facts["networks"], f"No network of keras.applications is created: where is {network}?"
     yield not facts["fits"], "The model is never trained: where is `fit`?"
-    run, record = _logged(facts["log"]), facts["record"]
-    missing = run is None or run.model is None
-    yield missing, "The log's first line is missing: print `Model`, the network and the workers, as ResNet50.py does."
-    other = run.model != network
-    yield other, f"The log's first line names {run.model}: whoever reads the .out mistakes one network for the other."
-    first = next((line for line in facts["log"].split("\n") if "Model " in line), "")
-    begins = f"With {several(workers, 'worker')} the log begins with `{first}`"
-    yield run.workers != workers, f"{begins}: whoever reads it takes it for another run."
+    first = next((line for line in facts["log"].split("\n") if "model" in log.header(line)), None)
+    missing = "The log's first line is missing: print `Model`, the network and the workers, as ResNet50.py does."
+    yield first is None, missing
+    begins = f"With {several(workers, 'worker')} of {network} the log begins with `{first}`"
+    other = log.header(first) != {"model": network, "workers": workers}
+    yield other, f"{begins}: whoever reads it takes it for another run."
+    record = facts["record"]
     yield not record, "The run left no record: where is the recorder?"
-    whole = record["state"] == "finished" and record["epochs"]
     missing = not any("Recorder" in names for fit in facts["fits"] for names in fit["callbacks"])
     yield missing, "`fit` runs without the recorder: pass callbacks=[recorder], or there is no record of your run."
-    yield not whole, f"The record is {record['state']} after {several(len(record['epochs']), 'epoch')}."
     count = record["dataset_images"]
-    yield count != IMAGES, f"The recorder is told images={count}, but the data set has {IMAGES}."
-
-
-def _logged(text):
-    """The first run in the text that a script printed, or None."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "script.out")
-        path.write_text(text)
-        try:
-            runs = log.read(path)
-        except log.LogError as problem:
-            runs = problem.runs
-    return runs[0] if runs else None
+    seen = f"The record is {record['state']} after {several(len(record['epochs']), 'epoch')} of {count} images"
+    whole = record["state"] == "finished" and record["epochs"] and count == IMAGES
+    yield not whole, f"{seen}, and the data set has {IMAGES}. Is the recorder made and used as it was?"
 
 
 # As ranks: the six steps of ResNet50_horovod.py. A check is of one of them, while others may still be blank.
@@ -186,119 +159,82 @@ def lines_of(path, step):
     return range(begins.get(step, 0), begins.get(step + 1, 10**6) if step in begins else 10**6)
 
 
-def _step(number):
-    """Decorator: turns a judge of what the ranks do into one of a path, which looks at the blanks of one step only."""
-
-    def decorate(judge):
-        @wraps(judge)
-        def judged(path):
-            yield from no_script(path)
-            refuse_blanks(path, lines=lines_of(path, number))
-            yield from judge(ranks(path))
-
-        return judged
-
-    return decorate
+def _judged(step, cases, path):
+    """Cases of what the ranks do, of a script in which the lines of this step hold no blank."""
+    yield from no_script(path)
+    refuse_blanks(path, lines=lines_of(path, step))
+    yield from cases(ranks(path))
 
 
 def ranks(path, groups=GROUPS, images=IMAGES_OF_RANKS, local_batch=LOCAL_BATCH_OF_RANKS):
     """For each (ranks, ranks on each node), the facts of rank 0, 1, ... of a Horovod script, each up to its `fit`."""
     performances = []
     for size, local_size in groups:
-        options = _options(batch_size=local_batch * size, epochs=2, image_size=IMAGE_SIZE)
+        options = _options(batch_size=local_batch * size, epochs=2)
         performances += [Performance(options, images, rank, size, local_size) for rank in range(size)]
     facts = iter(try_out_script(path, performances))
     return [[next(facts) for _ in range(size)] for size, _ in groups]
 
 
-def stop(plays):
-    """Case of the first of the performances as ranks (`ranks`) that ended in an error."""
+def _stop(plays, otherwise):
+    """Case of a script that did not come so far: the first error of a rank, or `otherwise`."""
     for by_rank in reversed(plays):
         for rank, facts in enumerate(by_rank):
-            yield from stops(facts, f"As rank {rank} of {len(by_rank)}" if len(by_rank) > 1 else "As the only rank")
+            yield from stops(facts, f"As rank {rank} of {len(by_rank)}")
+    yield True, otherwise
 
 
 def fits(plays):
     """For each group of ranks the `fit` of each. Yields cases where one does not come to it."""
     if not all(facts["fits"] for by_rank in plays for facts in by_rank):
-        yield from stop(plays)
-        yield True, "It ends without calling `fit`: nothing is trained."
+        yield from _stop(plays, "It ends without calling `fit`: nothing is trained.")
     return [[facts["fits"][0] for facts in by_rank] for by_rank in plays]
 
 
-@_step(1)
 def start(plays):
     """Cases of a script that does not start Horovod, or asks it before."""
     hvd = plays[-1][0]["hvd"]
-    if not hvd.get("started"):
-        yield not plays[-1][0]["error"], "Horovod is never started. Without that, every process believes it is alone."
-        yield from stop(plays)
-    early = "Something asks Horovod for a rank or the size before Horovod is started. Start it first."
-    yield hvd.get("early"), early
+    if not hvd["started"]:
+        yield from _stop(plays, "Horovod is never started. Without that, every process believes it is alone.")
+    yield hvd["early"], "Something asks Horovod for a rank or the size before Horovod is started. Start it first."
 
 
-@_step(2)
 def pin(plays):
     """Cases of ranks that do not pin a worker of their own on each node."""
-    pins = [facts["hvd"].get("pins", []) for facts in plays[-1]]
+    pins = [facts["hvd"]["pins"] for facts in plays[-1]]
     if not all(pins):
-        yield from stop(plays)
-        yield True, "`devices.pin` is not called, so all ranks of a node would share one device."
-    local = [calls[-1].get("local_rank") for calls in pins]
-    yield (
-        local == RANKS,
-        f"This number counts over all nodes: rank {SIZE - 1} is on the second node, and would ask for worker "
-        f"{SIZE - 1} of {LOCAL_SIZE}, which does not exist. Which number starts again at 0 on each node?",
-    )
-    yield (
-        local in ([LOCAL_SIZE] * SIZE, [SIZE] * SIZE),
-        "This is the number of ranks, which is the same on every rank: all of them would use the same worker.",
-    )
-    yield (
-        local != LOCAL_RANKS,
-        f"Ranks 0 to {SIZE - 1} ask for workers {local}. On each node, these must be different and must exist.",
-    )
-    sharing = [calls[-1].get("local_size") for calls in pins]
-    yield (
-        None in sharing,
-        "`devices.pin` is not told how many ranks share this machine, so it cannot refuse to put two on one GPU.",
-    )
-    yield (
-        sharing != [LOCAL_SIZE] * SIZE,
-        "The second number says how many ranks share *this machine*, not how many there are in total.",
-    )
-
-
-@_step(3)
-def shard(plays):
-    """Cases of shares that do not divide the samples among the ranks."""
-    yield from unfair(plays)
+        yield from _stop(plays, "`devices.pin` is not called, so all ranks of a node would share one device.")
+    local, sharing = ([calls[-1][name] for calls in pins] for name in ("local_rank", "local_size"))
+    asks = f"rank {SIZE - 1} is on the second node, and would ask for worker {SIZE - 1} of {LOCAL_SIZE}"
+    again = "Which number starts again at 0 on each node?"
+    yield local == RANKS, f"This number counts over all nodes: {asks}, which does not exist. {again}"
+    asked = f"Ranks 0 to {SIZE - 1} ask for workers {local}. On each node, these must be different and must exist."
+    yield local != LOCAL_RANKS, asked
+    told = f"With {LOCAL_SIZE} ranks on each of 2 nodes, `devices.pin` is told that {sharing[0]} share this machine"
+    yield sharing != [LOCAL_SIZE] * SIZE, f"{told}, so it could not refuse to put two on one GPU."
 
 
 def unfair(plays, groups=GROUPS):
     """Cases of shares, seen by the sample numbers of one epoch, that do not divide the data set among the ranks."""
-    for by_rank, (size, local_size) in zip((yield from fits(plays)), groups, strict=True):
-        yield from _unfair(by_rank, size, local_size)
+    for by_rank, of_ranks in zip((yield from fits(plays)), groups, strict=True):
+        yield from _unfair(by_rank, *of_ranks)
 
 
 def _unfair(fits, size, local_size):
     for fit in fits:
-        other = fit["passes"][0] is None or not fit["x"].endswith("Dataset")
+        other = not fit["x"].endswith("Dataset")
         yield other, f"`fit` gets {an(fit['x'])}, not a tf.data.Dataset of batches."
     reads = [[number for step in fit["passes"][0] for number in step] for fit in fits]
-    nodes = f" on {size // local_size} nodes" * (size > local_size)
-    where = f"With {several(size, 'rank')}{nodes}"
-    by_node = size > local_size and reads == reads[:local_size] * (size // local_size)
-    by_node = by_node and (local_size == 1 or reads[0] != reads[1])
-    shares = coverage(reads, IMAGES_OF_RANKS)
+    nodes = size // local_size
+    where = f"With {several(size, 'rank')}" + f" on {nodes} nodes" * (nodes > 1)
+    shares, kinds = coverage(reads, IMAGES_OF_RANKS), len({*map(tuple, reads)})
     lost = f", and nobody reads {some(shares.unseen)}" if len(shares.unseen) else ""
+    by_node = nodes > 1 and kinds == local_size and reads == reads[:local_size] * nodes
     again = "Which of a rank's numbers begin at 0 again on each node?"
     yield by_node, f"{where}, the first ranks of both, 0 and {local_size}, read the same samples{lost}. {again}"
-    whole = size > 1 and all(len(read) == IMAGES_OF_RANKS for read in reads)
-    every = f"{where}, each of them reads all {IMAGES_OF_RANKS} samples"
-    yield whole, f"{every}. What divides them? (Methods of a Dataset leave it as it is, and return a new one.)"
-    alike = size > 1 and all(read == reads[0] for read in reads)
-    yield alike, f"{where}, all ranks read the same part{lost}. Which part should each one take?"
+    alike = size > 1 and all(sorted(read) == sorted(reads[0]) for read in reads)
+    every = f"{where}, each of them reads the same {len(reads[0])} of {IMAGES_OF_RANKS} samples{lost}"
+    yield alike, f"{every}. What divides them? (Methods of a Dataset leave it as it is, and return a new one.)"
     seeds = "Do all divide one order? `shuffle(seed=...)` depends on the global seed, too (`set_random_seed`)."
     twice = f"{where}, {some(shares.repeated)} are read more than once{lost}. {seeds}"
     yield len(shares.repeated), twice
@@ -313,70 +249,52 @@ def _unfair(fits, size, local_size):
     yield fits[0]["epochs"] != 2, f"{asked}. Leave their number as it is: an epoch reads each sample once."
 
 
-@_step(4)
 def optimizer(plays):
     """Cases of gradients that are not averaged, and of a rate that is not that of the linear rule."""
     (alone,), fits_ = yield from fits(plays)
-    yield (
-        any(fit["wrapped"] == "horovod" for fit in fits_),
-        "With Keras 3, Horovod's own Keras classes average nothing, without any error, and every rank trains a "
-        "network of its own. Take the classes from `labs.hvd`.",
-    )
+    own = any(fit["wrapped"] == "horovod" for fit in fits_)
+    nothing = "With Keras 3, Horovod's own Keras classes average nothing, without any error"
+    yield own, f"{nothing}, and every rank trains a network of its own. Take the classes from `labs.hvd`."
     for fit in fits_:
         yield from another_optimizer(fit["optimizer"])
-    rate, one = fits_[0]["rate"], alone["rate"]
-    other = [fit["rate"] for fit in fits_ if not near(fit["rate"], rate)]
-    yield other, f"The ranks start with different rates: {rate:.4g}, and {', '.join(f'{r:.4g}' for r in other)}."
-    fixed = "The rate does not depend on the ranks, and Horovod does not scale it. What does the linear rule say?"
-    yield near(rate, RATE), fixed
+    one, rates = alone["rate"], [fit["rate"] for fit in fits_]
     yield not near(one, RATE), f"With one rank the learning rate must be {RATE}; it is {one:.4g}."
+    by_node = all(near(rate, RATE * LOCAL_SIZE) for rate in rates)
     nodes = f"With {SIZE} ranks, {LOCAL_SIZE} on each node, the rate is that for {LOCAL_SIZE}. Which batch grows?"
-    yield near(rate, RATE * LOCAL_SIZE), nodes
-    divided = (
-        "You divide: with more ranks, the batch is larger and the gradient less noisy, so an update may be larger."
-    )
-    yield near(rate, RATE / SIZE), divided
-    yield not near(rate, RATE * SIZE), f"With {SIZE} ranks, the linear rule does not give your script's rate."
-    yield (
-        not all(fit["wrapped"] for fit in fits_),
-        "The optimizer is not wrapped: the gradients are not averaged, and each rank would train its own network.",
-    )
+    yield by_node, nodes
+    given = ", ".join(sorted({f"{rate:.4g}" for rate in rates}))
+    rule = f"Horovod does not scale the rate, which is {given} on {SIZE} ranks. What does the linear rule say?"
+    yield not all(near(rate, RATE * SIZE) for rate in rates), rule
+    apart = "The optimizer is not wrapped: no gradients are averaged, and each rank would train its own network."
+    yield not all(fit["wrapped"] for fit in fits_), apart
 
 
-@_step(5)
 def callbacks(plays):
     """Cases of a broadcast, averaged metrics or a record that are missing, or in the wrong order."""
     _, fits_ = yield from fits(plays)
     for fit in fits_:
         kinds = [kind for names in fit["callbacks"] for kind in names]
-        yield (
-            BROADCAST not in kinds,
-            "There is no broadcast: the ranks begin with different random weights. Adding equal gradients to "
-            "different weights leaves them different forever.",
-        )
+        random = "There is no broadcast: ranks begin with other random weights, and equal gradients keep them apart."
+        yield BROADCAST not in kinds, random
         yield AVERAGE not in kinds, "Metrics are not averaged: your log would show the loss on rank 0's share only."
         yield "Recorder" not in kinds, "`fit` runs without the recorder: there would be no record of your run."
-        yield (
-            {BROADCAST, AVERAGE} & set(kinds[kinds.index("Recorder") :]),
-            "The recorder comes before Horovod's callbacks, so it would record values that are not averaged yet.",
-        )
+        late = {BROADCAST, AVERAGE} & set(kinds[kinds.index("Recorder") :])
+        yield late, "The recorder comes before Horovod's callbacks: it would record values that are not averaged yet."
     other = len({fit["roots"][0] for fit in fits_}) > 1
     yield other, "Each rank names a different root, so they do not get the same weights. All must name the same one."
 
 
-@_step(6)
 def verbosity(plays):
     """Cases of a log in which not rank 0 alone prints, a line for each epoch."""
     (alone,), fits_ = yield from fits(plays)
-    here, *others = [fit["verbose"] for fit in fits_]
-    yield here == 2 and set(others) == {2}, "Each rank would print each epoch: with K ranks, each line appears K times."
-    yield here != 2 and 2 in others, "This is the wrong way round: one rank prints, and all the others are silent."
-    yield here == 1, "1 is a progress bar, which fills a log with broken lines. Which value gives one line per epoch?"
-    yield here != 2, f"Rank 0 trains with verbose={here}. Which value gives one line per epoch?"
-    node = others[LOCAL_SIZE - 1] != 0 and others[0] == 0
+    given = [fit["verbose"] for fit in fits_]
+    yield set(given) == {2}, "Each rank would print each epoch: with K ranks, each line appears K times."
+    node = given == [2 * (rank == 0) for rank in LOCAL_RANKS]
     yield node, "One rank of each node would print. Which number is 0 on only one rank of the whole job?"
-    yield any(others), "The other ranks still print. Which value of verbose makes `fit` silent?"
+    wanted = "Rank 0 is to print a line for each epoch (1 is a progress bar, which fills a log), the others nothing"
+    yield given[0] != 2 or any(given[1:]), f"Ranks 0 to {SIZE - 1} train with verbose={given}. {wanted}."
     yield alone["verbose"] != 2, f"A single rank trains with verbose={alone['verbose']}, but it is rank 0 as well."
 
 
-STEPS = start, pin, shard, optimizer, callbacks, verbosity
+_CASES = start, pin, unfair, optimizer, callbacks, verbosity
+STEPS = [partial(_judged, step, cases) for step, cases in enumerate(_CASES, 1)]

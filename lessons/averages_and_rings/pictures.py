@@ -4,8 +4,8 @@ Made as those of lessons.basic_concepts.pictures: one Figure with `figure.alt`, 
 """
 
 import numpy as np
+from matplotlib import colormaps
 
-from labs.errors import number, whole
 from labs.show.figure import COLOURS
 from lessons import reduce
 from lessons.averages_and_rings import sgd, stragglers
@@ -25,19 +25,19 @@ def _mosaic(images, columns, rows=1):
 def averaging(workers=3, batch=4, digit=6):
     """One step of synchronous SGD: the batches of K workers, their gradients for the 64 weights of the class `digit`
     as pictures, the mean of these, and the gradient of all batches at once. The weights are zero before the step."""
-    step, digit = sgd.one_step(workers, batch), whole("digit", digit, 0, 9)
+    step, (images, labels) = sgd.one_step(workers, batch), sgd.digits()
     columns = [values[:64, digit] for values in (*step["gradients"], step["mean"], step["whole"])]
     names = [*(f"worker {number}" for number in range(workers)), "mean", "all at once"]
-    images, labels = sgd.digits()
     rows, wide = max(2, -(-batch // 4)), 40  # the unit is a pixel of a digit; a column is 40 of them
     top = 9 * rows + 9  # of the gradients, which are as wide as four digits
     size = {"width": 1.45 * len(columns), "height": 1.45 * (top + 52) / wide}
     figure, (axis,) = canvas(**size, left=0, right=0, bottom=0, top=0)
     axis.set_axis_off()
+    highest = np.abs(columns).max()
     for place, chosen in enumerate(step["rows"]):
         span = (wide * place, wide * place + 35, 9 * rows - 1, 0)
         axis.imshow(_mosaic(images[chosen, :64], 4, rows), cmap="gray_r", vmin=0, vmax=1, extent=span)
-    highest, span = max(np.abs(values).max() for values in columns) or 1.0, (0, wide * len(columns) - 5, top + 35, top)
+    span = (0, wide * len(columns) - 5, top + 35, top)
     axis.imshow(_mosaic(columns, len(columns)), cmap="PuOr", vmin=-highest, vmax=highest, extent=span)
     for place, (values, name) in enumerate(zip(columns, names, strict=True)):
         axis.text(wide * place + 17, top - 2, name, ha="center", fontsize=9)
@@ -45,8 +45,8 @@ def averaging(workers=3, batch=4, digit=6):
     key = f"gradient for class {digit}\norange: weight grows\nviolet: it shrinks"
     axis.text(wide * len(columns) - 5, 9, key, ha="right", va="center", fontsize=9)
     axis.set(xlim=(-3, wide * len(columns) - 2), ylim=(top + 50, -2))
-    far = float(np.abs(step["mean"] - step["whole"]).max())
-    own = ", ".join(f"{(labels[rows] == digit).sum()} of {batch}" for rows in step["rows"])
+    far = np.abs(step["mean"] - step["whole"]).max()
+    own = ", ".join(f"{(labels[chosen] == digit).sum()} of {batch}" for chosen in step["rows"])
     return done(
         figure,
         f"One step of {workers} workers with {batch} digits each. Pictures of the digit {digit} in "
@@ -58,14 +58,13 @@ def averaging(workers=3, batch=4, digit=6):
 
 def barrier(workers=64, spread=0.1):
     """Five steps of workers that wait for the slowest (8 are drawn), and the share of the time that they compute."""
-    counts = sorted({int(k) for k in np.geomspace(1, whole("workers", workers), 12).round()})
+    counts = np.unique(np.geomspace(1, workers, 12).round().astype(int))
     times = stragglers.draws(workers, 200, spread=spread)
-    shares = [stragglers.efficiency(times[:, :k]) for k in counts]
+    shares = [stragglers.efficiency(times[:, :count]) for count in counts]
     figure, (axis, curve) = canvas(2, 4.8, 3.2, left=0.85)
-    few, longest = times[:5, :8], times[:5].max(axis=1)  # of all, also of those that are not drawn
-    ends = np.cumsum(longest)
-    begins = ends - longest
-    spans = [(begins[step], begins[step] + taken, worker) for (step, worker), taken in np.ndenumerate(few)]
+    ends = np.cumsum(times[:5].max(axis=1))  # of all workers, also of those that are not drawn
+    begins = [0, *ends]
+    spans = [(begins[step], begins[step] + taken, worker) for (step, worker), taken in np.ndenumerate(times[:5, :8])]
     axis.add_collection(boxes(spans, COLOURS[0]))
     axis.vlines(ends, -0.5, 7.5, color=COLOURS[1], lw=1.5)
     computing = stragglers.efficiency(times[:5])
@@ -73,7 +72,7 @@ def barrier(workers=64, spread=0.1):
     axis.set_xlim(0, 6.5 if ends[-1] < 6.5 else 16)
     _lines(axis, 8)
     curve.plot(counts, shares, "-o", color=COLOURS[0])
-    beside(curve, f"{shares[-1]:.2f}", (counts[-1], shares[-1]), (0, -13), ha="center")
+    beside(curve, f"{shares[-1]:.2f}", (workers, shares[-1]), (0, -13), ha="center")
     logarithmic(curve, [1, 4, 16, 64, 256, 1024])
     curve.set(xlabel="workers", ylabel="share of time spent computing", title=f"step times spread by {spread:.0%}")
     curve.set(ylim=(0, 1.05), xlim=(0.8, 1300))
@@ -88,48 +87,37 @@ def _lines(axis, workers):
     axis.set_ylim(workers - 0.5, -0.5)
 
 
-def races(workers=4, slow=4.0, rate=0.5, seconds=40.0):
-    """Synchronous against asynchronous SGD on the digits: who works when, and the loss over time.
+def races(workers=4, slow=4.0, rate=0.5):
+    """Synchronous against asynchronous SGD on the digits, for 40 s: who works when, and the loss over time.
 
     slow: how many times as long as the others (1 s for a gradient) the last worker takes; rate: learning rate of both.
     """
-    workers, slow = whole("workers", workers), number("slow", slow, least=1.0)
-    seconds, times = number("seconds", seconds, least=slow), np.ones((1, workers))
+    times = np.ones((1, workers))
     times[0, -1] = slow
-    free_updates = sum(int(seconds / taken + 1e-9) for taken in times[0])
-    sync = sgd.synchronous(workers, int(seconds / slow + 1e-9), times, rate=rate, every=1 + int(seconds / slow) // 20)
-    free = sgd.asynchronous(workers, free_updates, times, rate=rate, every=1 + free_updates // 20)
+    each = (40 / times[0] + 1e-9).astype(int)  # gradients of each worker, as far as it does not wait
     figure, axes = canvas(3, 3.7, 3.1, left=0.8, right=0.1)
-    until = min(seconds, 20.0)
-    for axis, history, name, more, colour, style in (
-        (axes[0], sync, "synchronous", "", COLOURS[0], "-"),
-        (axes[1], free, "asynchronous", "; darker: staler", COLOURS[1], "--"),
+    sentences = []
+    for axis, name, train, updates, more, look in (
+        (axes[0], "synchronous", sgd.synchronous, each[-1], "", {"color": COLOURS[0]}),
+        (axes[1], "asynchronous", sgd.asynchronous, each.sum(), "; darker: staler", {"color": COLOURS[1], "ls": "--"}),
     ):
-        begun = [work for work in history.work if work.begin < until]
-        shades = _shade([work.staleness / (workers - 1 or 1) / 4 for work in begun])
-        axis.add_collection(boxes([(work.begin, work.end, work.worker) for work in begun], shades))
-        axis.set(xlabel=f"time (s){more}", title=name, xlim=(0, until))
+        history = train(workers, updates, times, rate=rate, every=1 + updates // 20)
+        drawn = [work for work in history.work if work.begin < 20]
+        stale = np.array([work.staleness for work in drawn]) / (workers - 1) / 4
+        shades = colormaps["cividis_r"](0.15 + 0.8 * stale.clip(0, 1))
+        axis.add_collection(boxes([(work.begin, work.end, work.worker) for work in drawn], shades))
+        axis.set(xlabel=f"time (s){more}", title=name, xlim=(0, 20))
         _lines(axis, workers)
-        axes[2].plot(history.seconds, history.losses, style, color=colour, label=name)
+        axes[2].plot(history.seconds, history.losses, **look, label=name)
+        sentences.append(f"{name.capitalize()}: {updates} updates, loss {history.losses[-1]:.3f}")
     logarithmic(axes[2], y=[0.1, 0.3, 1, 3, 10, 30, 100])
     axes[2].set(xlabel="time (s)", ylabel="training loss (nats)", title="loss over time")
-    axes[2].set(xlim=(0, seconds), ylim=(0.08, 120))
+    axes[2].set(xlim=(0, 40), ylim=(0.08, 120))
     axes[2].legend(fontsize=9)
-    stale = [work.staleness for work in free.work]
-    ends = [float(history.losses[-1]) for history in (sync, free)]
-    return done(
-        figure,
-        f"{workers} workers, the last {slow:g} times slower, learning rate {rate:g}, {seconds:g} s. "
-        f"Synchronous: {len(sync.work) // workers} updates, loss {ends[0]:.3f}. Asynchronous: "
-        f"{len(stale)} updates, loss {ends[1]:.3f}, gradients {np.mean(stale):.1f} updates old on "
-        f"average, at most {max(stale)}. Darker bars: staler gradients.",
-    )
-
-
-def _shade(values):
-    from matplotlib import colormaps
-
-    return colormaps["cividis_r"](0.15 + 0.8 * np.clip(values, 0, 1))
+    ages = [work.staleness for work in history.work]
+    said = f"{workers} workers, the last {slow:g} times slower, learning rate {rate:g}, 40 s. {'. '.join(sentences)}"
+    said += f", gradients {np.mean(ages):.1f} updates old on average, at most {max(ages)}."
+    return done(figure, f"{said} Darker bars: staler gradients.")
 
 
 def ring(workers=4, step=0):
@@ -137,29 +125,25 @@ def ring(workers=4, step=0):
 
     Each worker begins with ones, so a number says how many workers' gradients are in that chunk.
     """
-    ones = np.ones((whole("workers", workers), workers), int)
-    steps = reduce.ring(ones)
-    step = min(whole("step", step, 0), len(steps))
-    phase, sends, state = steps[step - 1] if step else ("before the first step", [], ones)
+    ones = np.ones((workers, workers), int)
+    steps = [reduce.Step("before the first step", [], ones), *reduce.ring(ones)]
+    last = len(steps) - 1
+    step = min(step, last)
+    phase, sends, state = steps[step]
     figure, (circle, axis) = canvas(2, 4.1, 3.9, left=0.75, right=0.1)
     turns = np.pi / 2 - 2 * np.pi * np.arange(workers) / workers
     places = np.stack([np.cos(turns), np.sin(turns)], 1)
     circle.set_axis_off()
-    circle.set(xlim=(-1.6, 1.6), ylim=(-1.6, 1.6), aspect="equal")
+    circle.set(xlim=(-1.6, 1.6), ylim=(-1.6, 1.6), aspect="equal", title="who sends what to whom")
+    look = {"arrowstyle": "-|>", "connectionstyle": "arc3,rad=-0.2", "shrinkA": 14, "shrinkB": 14, "lw": 2}
     for send in sends:
-        middle = places[send.sender] + places[send.receiver] if workers > 2 else places[send.sender][::-1]
-        x, y = middle / np.linalg.norm(middle) * (1.3 if workers > 2 else 0.5)
+        circle.annotate("", places[send.receiver], places[send.sender], arrowprops=look | {"color": COLOURS[1]})
+        halfway, away = turns[send.sender] - np.pi / workers, np.cos(np.pi / workers) + 0.55
+        x, y = away * np.cos(halfway), away * np.sin(halfway)
         circle.text(x, y, f"chunk {send.chunk}", ha="center", va="center", fontsize=9, color=COLOURS[1])
-    if sends:
-        begin, end = (places[[getattr(send, who) for send in sends]] for who in ("sender", "receiver"))
-        away = (end - begin) / np.linalg.norm(end - begin, axis=1, keepdims=True)
-        side = 0.12 * away[:, ::-1] * (-1, 1) if workers == 2 else 0
-        begin, end = begin + 0.24 * away + side, end - 0.24 * away + side
-        circle.quiver(*begin.T, *(end - begin).T, angles="xy", scale_units="xy", scale=1, width=0.01, color=COLOURS[1])
     circle.plot(*places.T, "o", ms=24, color=COLOURS[0])
     for place, (x, y) in enumerate(places):
         circle.text(x, y, place, ha="center", va="center", color="white", fontweight="bold")
-    circle.set_title("who sends what to whom" if sends else "the workers")
     sent = {(send.receiver, send.chunk) for send in sends}
     axis.grid(False)
     axis.imshow(state, cmap="cividis", vmin=0, vmax=workers, aspect="auto")
@@ -167,10 +151,9 @@ def ring(workers=4, step=0):
         colour = "black" if value > workers / 2 else "white"
         weight, size = ("bold", 13) if (worker, chunk) in sent else ("normal", 9)
         axis.text(chunk, worker, value, ha="center", va="center", color=colour, fontweight=weight, fontsize=size)
-    axis.set(xlabel="chunk of the gradient", ylabel="worker", title=f"step {step} of {len(steps)}: {phase}")
+    axis.set(xlabel="chunk of the gradient", ylabel="worker", title=f"step {step} of {last}: {phase}")
     axis.set(xticks=range(workers), yticks=range(workers))
     full = int((state == workers).sum())
     moved = "; ".join(f"worker {send.sender} sends chunk {send.chunk} to {send.receiver}" for send in sends)
-    when = f"Ring all-reduce of {workers} workers after step {step} of {len(steps)}, {phase}"
-    moved = moved or "nothing is sent yet"
-    return done(figure, f"{when}: {moved}. {full} of {workers * workers} chunks are complete sums.")
+    when = f"Ring all-reduce of {workers} workers after step {step} of {last}, {phase}"
+    return done(figure, f"{when}: {moved or 'nothing is sent yet'}. {full} of {workers**2} chunks are complete sums.")

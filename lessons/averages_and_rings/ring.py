@@ -11,10 +11,12 @@ import json
 import multiprocessing
 import os
 import random
+import runpy
 import sys
 import textwrap
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +24,8 @@ import numpy as np
 from labs import devices, files, jobs, presets
 from labs.errors import LabsError
 from labs.results import metrics
-from lessons import reduce
 
-
-class RingError(LabsError):
-    """The ring cannot run: the message says what to do."""
+KINDS = "ring", "server"
 
 
 def run(reduce_scatter, all_gather, name="ring", **options):
@@ -34,20 +33,13 @@ def run(reduce_scatter, all_gather, name="ring", **options):
 
     Rounds in which other programs ran are left out as in a study (labs.results.metrics.quiet), which is printed.
     The functions go along as text, with `np`: what else they use they must import themselves. The preset `test`, which
-    measures nothing that is read, has three rounds at most.
+    measures nothing that is read, has three rounds.
     """
-    try:
-        written = [textwrap.dedent(inspect.getsource(function)) for function in (reduce_scatter, all_gather)]
-    except (OSError, TypeError):
-        raise RingError(
-            "The text of a function was not found: define both with `def`, in a cell that you ran."
-        ) from None
-    program = (jobs.folder() / f"{name}_functions.py").resolve()
+    written = [textwrap.dedent(inspect.getsource(function)) for function in (reduce_scatter, all_gather)]
+    program, result = ((jobs.folder() / f"{name}{end}").resolve() for end in ("_functions.py", ".seconds.json"))
     files.write(program, "\n\n".join(["import numpy as np\n", *written]).encode())
-    result = (jobs.folder() / f"{name}.seconds.json").resolve()
-    result.unlink(missing_ok=True)
     if presets.choose().name == "test":
-        options["rounds"] = min(options.get("rounds", 3), 3)
+        options["rounds"] = 3
     options |= {"functions": [reduce_scatter.__name__, all_gather.__name__]}
     options |= {"program": str(program), "result": str(result)}
     job = jobs.run("-m", "lessons.averages_and_rings.ring", json.dumps(options), name=name)
@@ -57,7 +49,7 @@ def run(reduce_scatter, all_gather, name="ring", **options):
     counted, note = metrics.quiet(dict(enumerate(found["others"])), "the ratio")
     if note:
         print(f"Mind that {note}.")
-    return found | {"seconds": {kind: [all_[n] for n in counted] for kind, all_ in found["seconds"].items()}}
+    return found | {"seconds": {kind: [times[n] for n in counted] for kind, times in found["seconds"].items()}}
 
 
 def measure(reduce_scatter, all_gather, workers=4, numbers=23_500_000, rounds=6):
@@ -75,80 +67,58 @@ def measure(reduce_scatter, all_gather, workers=4, numbers=23_500_000, rounds=6)
     processes = [forked.Process(target=_work, args=(worker, *shared), daemon=True) for worker in range(workers)]
     for process in processes:
         process.start()
-    for pipe in [end for pair in (*ring, *star) for end in pair]:
-        pipe.close()
-    rows = []
-    while len(rows) < workers:
-        if told.empty() and any(process.exitcode for process in processes):
-            raise RingError("A worker has failed, and the others would wait for it: its message is above.")
-        if told.empty():
-            time.sleep(0.01)
-        else:
-            rows.append(told.get())
-    rows = [row for _, row in sorted(rows)]
-    kinds = "ring", "server"
+    while working := [process for process in processes if process.is_alive()]:
+        wait([process.sentinel for process in working])
+        if any(process.exitcode for process in processes):
+            raise LabsError("A worker has failed, and the others would wait for it: its message is above.")
+    rows = [row for _, row in sorted(told.get() for _ in processes)]
+    seconds = {kind: np.max([row["seconds"][kind] for row in rows], axis=0)[1:].tolist() for kind in KINDS}
     return {
-        "sums": {kind: all(row["sums"][kind] for row in rows) for kind in kinds},
-        "bytes": {kind: [row["bytes"][kind] for row in rows] for kind in kinds},
-        "seconds": {
-            kind: [max(times) for times in zip(*(row["seconds"][kind] for row in rows), strict=True)][1:]
-            for kind in kinds
-        },
+        "sums": {kind: all(row["sums"][kind] for row in rows) for kind in KINDS},
+        "bytes": {kind: [row["bytes"][kind] for row in rows] for kind in KINDS},
+        "seconds": seconds,
         "others": devices.others([row["moments"] for row in rows])[1:],
     }
 
 
 def _work(worker, reduce_scatter, all_gather, ring, star, start, told, numbers, rounds):
     """One worker: it does each kind of sum in turn, and tells what it saw."""
-    workers = len(ring)
-    cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {cores[worker % len(cores)]})
-    sent, parts = dict.fromkeys(("ring", "server"), 0), reduce.chunks(numbers, workers)
+    workers, cores = len(ring), sorted(os.sched_getaffinity(0))
+    threads, sent = ThreadPoolExecutor(), dict.fromkeys(KINDS, 0)
 
     def exchange(array):
         """Send to the next worker, and receive from the one before, at once: else all would wait to be heard."""
         array = np.ascontiguousarray(array, np.float32)
         sent["ring"] += array.nbytes
-        sending = threading.Thread(target=ring[worker][1].send_bytes, args=(array,))
-        sending.start()
+        sending = threads.submit(ring[worker][1].send_bytes, array)
         received = np.frombuffer(ring[worker - 1][0].recv_bytes(), np.float32).copy()  # bytes cannot be changed
-        sending.join()
+        sending.result()
         return received
 
     def by_ring(gradient):
-        chunks = [gradient[part] for part in parts]
+        chunks = np.array_split(gradient, workers)
         for function in (reduce_scatter, all_gather):
             given = function(worker, workers, chunks, exchange)
             chunks = chunks if given is None else given
         return np.concatenate(chunks)
 
     def by_server(gradient):
-        if worker == 0:
-            for _, pipe in star[1:]:
-                gradient += np.frombuffer(pipe.recv_bytes(), np.float32)
-            threads = [threading.Thread(target=pipe.send_bytes, args=(gradient,)) for _, pipe in star[1:]]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            sent["server"] += gradient.nbytes * len(threads)
-            return gradient
-        star[worker][0].send_bytes(gradient)
-        sent["server"] += gradient.nbytes
-        return np.frombuffer(star[worker][0].recv_bytes(), np.float32)
+        server, others = star[worker][0], [pipe for _, pipe in star[1:]]
+        if worker:
+            server.send_bytes(gradient)
+            sent["server"] += gradient.nbytes
+            return np.frombuffer(server.recv_bytes(), np.float32)
+        for pipe in others:
+            gradient += np.frombuffer(pipe.recv_bytes(), np.float32)
+        list(threads.map(lambda pipe: pipe.send_bytes(gradient), others))
+        sent["server"] += gradient.nbytes * len(others)
+        return gradient
 
-    def moment():
-        """On all cores for an instant: only they tell what other programs do."""
-        own = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, cores)
-        found = devices.moment()
-        os.sched_setaffinity(0, own)
-        return found
-
-    seconds, right, moments = {"ring": [], "server": []}, {"ring": True, "server": True}, [moment()]
+    seconds, right, moments = {kind: [] for kind in KINDS}, dict.fromkeys(KINDS, True), [devices.moment()]
     own, whole = np.arange(numbers) % 100 + worker, np.arange(numbers) % 100 * workers + sum(range(workers))
     ways, order = [("ring", by_ring), ("server", by_server)], random.Random(0)  # one order for all workers
     for _ in range(rounds):
+        os.sched_setaffinity(0, {cores[worker % len(cores)]})
         for kind, summed in order.sample(ways, len(ways)):
             gradient = own.astype(np.float32)
             start.wait()
@@ -156,16 +126,16 @@ def _work(worker, reduce_scatter, all_gather, ring, star, start, told, numbers, 
             total = summed(gradient)
             seconds[kind].append(time.perf_counter() - begin)
             right[kind] &= np.array_equal(total, whole)
-        moments.append(moment())
+        os.sched_setaffinity(0, cores)  # only from all of them a moment tells what other programs do
+        moments.append(devices.moment())
     found = {"sums": right, "bytes": {k: n // rounds for k, n in sent.items()}, "seconds": seconds}
     told.put((worker, found | {"moments": moments}))
 
 
 def main():
     options = json.loads(sys.argv[1])
-    names, program, result = {}, options.pop("program"), options.pop("result")
-    exec(compile(Path(program).read_text(encoding="utf-8"), program, "exec"), names)
-    found = measure(*map(names.get, options.pop("functions")), **options)
+    written, result = runpy.run_path(options.pop("program")), options.pop("result")
+    found = measure(*map(written.get, options.pop("functions")), **options)
     files.write(Path(result), json.dumps(found).encode())
     for kind, right in found["sums"].items():
         print(f"{kind}: every worker had the whole sum each time: {right}")

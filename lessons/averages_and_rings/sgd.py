@@ -5,37 +5,30 @@ gradient (lessons.averages_and_rings.stragglers.draws; used again from the start
 """
 
 import heapq
+from collections import namedtuple
 from functools import cache
-from typing import NamedTuple
+from itertools import count, cycle, islice
 
 import numpy as np
+from scipy.special import log_softmax
 from threadpoolctl import ThreadpoolController
 
-from labs.errors import UseError, number, whole
+from labs.errors import whole
 
 # From here on NumPy computes in one thread: for matrices of this size the threads of its library take longer to meet
 # than to multiply, up to 20 times on a busy machine.
 ThreadpoolController().limit(limits=1, user_api="blas")
 
-
-class Work(NamedTuple):
-    """One gradient: worker, seconds of its begin and end, and how many updates came from others in between."""
-
-    worker: int
-    begin: float
-    end: float
-    staleness: int
+START = np.zeros((65, 10))  # the weights before the first step
 
 
-class History(NamedTuple):
-    """A training run: seconds after each update and the loss then (both begin before the first one), the last weights,
-    shape (65, 10), and the Work of all workers. With `every` above 1, only every `every`-th update and the last one are
-    kept."""
+# One gradient: worker, seconds of its begin and end, and how many updates came from others in between.
+Work = namedtuple("Work", "worker begin end staleness")
 
-    seconds: np.ndarray
-    losses: np.ndarray
-    weights: np.ndarray
-    work: list
+# A training run: arrays of the seconds after each update and of the loss then (both begin before the first one), the
+# last weights, shape (65, 10), and a list of the Work of all workers. With `every` above 1, only every `every`-th
+# update and the last one are kept.
+History = namedtuple("History", "seconds losses weights work")
 
 
 @cache
@@ -49,17 +42,15 @@ def digits():
     return images, found.target
 
 
-def loss(weights, rows=slice(None)):
-    """Mean cross entropy of softmax regression with `weights`, shape (65, 10), over these rows of the digits."""
+def loss(weights):
+    """Mean cross entropy of softmax regression with `weights`, shape (65, 10), over all digits."""
     images, labels = digits()
-    scores = images[rows] @ weights
-    scores = scores - scores.max(axis=1, keepdims=True)
-    logs = np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(len(scores)), labels[rows]]
-    return float(logs.mean())
+    logs = log_softmax(images @ weights, axis=1)
+    return float(-logs[np.arange(len(logs)), labels].mean())
 
 
-def gradient(weights, rows=slice(None)):
-    """Gradient of `loss`, shape (65, 10)."""
+def gradient(weights, rows):
+    """Gradient of the mean cross entropy over these rows of the digits, shape (65, 10)."""
     images, labels = digits()
     scores = images[rows] @ weights
     shares = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -70,32 +61,26 @@ def gradient(weights, rows=slice(None)):
 
 def batches(size, seed=0):
     """Row numbers of one batch after another, without end; each epoch has a new order and drops a partial batch."""
-    count = len(digits()[1])
-    size, random = whole("batch", size, most=count), np.random.default_rng(whole("seed", seed, 0))
+    samples, random = len(digits()[1]), np.random.default_rng(seed)
+    size = whole("batch", size, most=samples)  # else it would search for ever
     while True:
-        order = random.permutation(count)
-        for begin in range(0, count - size + 1, size):
-            yield order[begin : begin + size]
+        order = random.permutation(samples)
+        yield from order[: samples // size * size].reshape(-1, size)
 
 
 def synchronous(workers, updates, times, batch=32, rate=0.5, seed=0, every=1, until=0.0):
     """K workers, a batch each; every update takes the mean of K gradients and waits for the slowest. A History, with
     the loss after every `every` updates (it is what takes longest to compute). until: the loss at which it ends."""
-    workers, updates, times, rate, every = _given(workers, updates, times, rate, every)
-    source, weights, now = batches(batch, seed), np.zeros((65, 10)), 0.0
-    seconds, losses, work = [now], [loss(weights)], []
-    for update in range(updates):
-        taken = times[update % len(times), :workers]
-        mean = np.mean([gradient(weights, next(source)) for _ in range(workers)], axis=0)
-        weights = weights - rate * mean
-        work += [Work(worker, now, now + taken[worker], 0) for worker in range(workers)]
-        now += float(taken.max())
-        if (update + 1) % every == 0 or update + 1 == updates:
-            seconds.append(now)
-            losses.append(loss(weights))
-            if losses[-1] <= until:
-                break
-    return History(np.array(seconds), np.array(losses), weights, work)
+
+    def steps():
+        source, weights, now = batches(batch, seed), START, 0.0
+        for taken in cycle(times[:, :workers]):
+            weights = weights - rate * np.mean([gradient(weights, next(source)) for _ in range(workers)], axis=0)
+            work = [Work(worker, now, now + seconds, 0) for worker, seconds in enumerate(taken)]
+            now += float(taken.max())
+            yield now, weights, work
+
+    return _history(steps(), updates, every, until)
 
 
 def asynchronous(workers, updates, times, batch=32, rate=0.5, seed=0, every=1, until=0.0):
@@ -105,52 +90,40 @@ def asynchronous(workers, updates, times, batch=32, rate=0.5, seed=0, every=1, u
 
     Source: J. Dean and others, Large scale distributed deep networks, NIPS 2012 (Downpour SGD).
     """
-    workers, updates, times, rate, every = _given(workers, updates, times, rate, every)
-    source, weights = batches(batch, seed), np.zeros((65, 10))
-    seconds, losses, work = [0.0], [loss(weights)], []
-    running, counts = [], [0] * workers
 
-    def begin(worker, now, done):
-        taken = float(times[counts[worker] % len(times), worker])
-        counts[worker] += 1
-        heapq.heappush(running, (now + taken, worker, now, done, gradient(weights, next(source))))
+    def steps():
+        source, weights, now = batches(batch, seed), START, 0.0
+        own, running = [cycle(times[:, worker]) for worker in range(workers)], []
+        beginning = range(workers)
+        for done in count():
+            for worker in beginning:
+                end = now + float(next(own[worker]))
+                heapq.heappush(running, (end, worker, now, done, gradient(weights, next(source))))
+            now, worker, begin, known, found = heapq.heappop(running)
+            weights = weights - rate * found
+            yield now, weights, [Work(worker, begin, now, done - known)]
+            beginning = [worker]
 
-    for worker in range(workers):
-        begin(worker, 0.0, 0)
-    for done in range(updates):
-        now, worker, since, known, found = heapq.heappop(running)
-        weights = weights - rate * found
-        work.append(Work(worker, since, now, done - known))
-        if (done + 1) % every == 0 or done + 1 == updates:
+    return _history(steps(), updates, every, until)
+
+
+def _history(steps, updates, every, until):
+    """The History of so many steps, each (seconds, weights, the Work in its update)."""
+    seconds, losses, work, weights = [0.0], [loss(START)], [], START
+    for update, (now, weights, more) in enumerate(islice(steps, updates), 1):
+        work += more
+        if update % every == 0 or update == updates:
             seconds.append(now)
             losses.append(loss(weights))
             if losses[-1] <= until:
                 break
-        begin(worker, now, done + 1)
     return History(np.array(seconds), np.array(losses), weights, work)
 
 
-def _given(workers, updates, times, rate, every):
-    workers, updates, times = whole("workers", workers), whole("updates", updates), np.asarray(times, float)
-    if times.ndim != 2 or not len(times) or times.shape[1] < workers:
-        raise UseError(f"times has the shape {times.shape}: it must be (steps, workers), for {workers} workers.")
-    if not (np.all(np.isfinite(times)) and np.all(times > 0)):
-        raise UseError("times holds a number that is not above 0: a gradient takes time.")
-    return workers, updates, times, number("rate", rate, above=True), whole("every", every)
-
-
-def one_step(workers, batch=4, rate=0.5, seed=0):
-    """One step of synchronous SGD in numbers: {"rows": K batches, "gradients": K, "mean", "whole": the gradient over
-    all K batches at once, "weights": K, after the step}. Mean and whole are equal, and so are all weights."""
-    workers, rate = whole("workers", workers), number("rate", rate, above=True)
-    source, weights = batches(whole("batch", batch, most=len(digits()[1]) // workers), seed), np.zeros((65, 10))
-    rows = [next(source) for _ in range(workers)]
-    gradients = [gradient(weights, part) for part in rows]
-    mean = np.mean(gradients, axis=0)
-    return {
-        "rows": rows,
-        "gradients": gradients,
-        "mean": mean,
-        "whole": gradient(weights, np.concatenate(rows)),
-        "weights": [weights - rate * mean for _ in range(workers)],
-    }
+def one_step(workers, batch=4):
+    """The gradients of one step of synchronous SGD: {"rows": K batches, "gradients": K, "mean", "whole": the gradient
+    over all K batches at once}. Mean and whole are equal."""
+    rows = list(islice(batches(batch), workers))
+    gradients = [gradient(START, part) for part in rows]
+    whole_batch = gradient(START, np.concatenate(rows))
+    return {"rows": rows, "gradients": gradients, "mean": np.mean(gradients, axis=0), "whole": whole_batch}

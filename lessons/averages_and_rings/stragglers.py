@@ -2,22 +2,16 @@
 
 import numpy as np
 
-from labs.errors import number, whole
 
+def draws(workers, steps, spread=0.1, seed=0):
+    """Step times in seconds of all workers, shape (steps, workers): independent, with mean 1 and this spread.
 
-def draws(workers, steps, mean=1.0, spread=0.1, seed=0):
-    """Step times in seconds of all workers, shape (steps, workers): independent, with this mean and spread.
-
-    spread: standard deviation divided by the mean. They follow a gamma distribution: never negative, with a long tail.
-    Raises UseError.
+    spread: their standard deviation. They follow a gamma distribution: never negative, with a long tail.
     """
-    workers, steps = whole("workers", workers), whole("steps", steps)
-    mean, spread = number("mean", mean, above=True), number("spread", spread)
-    random = np.random.default_rng(whole("seed", seed, 0))
     if spread == 0:
-        return np.full((steps, workers), mean)
+        return np.ones((steps, workers))
     shape = 1 / spread**2
-    return random.standard_gamma(shape, (steps, workers)) * (mean / shape)
+    return np.random.default_rng(seed).gamma(shape, 1 / shape, (steps, workers))
 
 
 def barrier(times):

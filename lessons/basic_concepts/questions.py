@@ -8,10 +8,7 @@ formula(
     cases=[(12,), (6,), (24,), (3.4,)],
     wrong=[
         (lambda months: 12 / months, "These are doublings in a year. What does 1 become after that many doublings?"),
-        (
-            lambda months: 2 * 12 / months,
-            "Doublings do not add up. After two of them there is 4 times as much; after three, 8 times.",
-        ),
+        (lambda months: 24 / months, "Doublings do not add up. After two of them there is 4 times as much."),
         (lambda months: 2 ** (months / 12), "This is upside down: what doubles sooner grows more in a year."),
     ],
     otherwise="How many doublings are there in a year? What doubles every 6 months doubles twice.",
@@ -21,16 +18,10 @@ value(
     "concepts.2",
     right=(2, 2, 0.5),
     wrong=[
-        (
-            [(150, ..., ...), (..., 150, ...)],
-            "This is still a comparison with the CPU. How many times as fast as 1 GPU is it?",
-        ),
-        (
-            [(75, ..., ...), (..., 75, ...)],
-            "That is the difference between two factors. Divide: how many times as fast as 1 GPU is it?",
-        ),
+        ([(150, ..., ...), (..., 150, ...)], "This is relative to the CPU. How many times as fast as 1 GPU is it?"),
+        ([(75, ..., ...), (..., 75, ...)], "A difference of two factors. How many times as fast as 1 GPU is it?"),
         ((2, 4, ...), "4 would be the ideal. But training on 4 GPUs was no faster than on half as many."),
-        ((2, 2, 0.25), "The speedups are right. But 1/4 would be the efficiency for a speedup of 1. What is yours?"),
+        ((2, 2, 0.25), "The speedups are right. But 1/4 is the efficiency for a speedup of 1. What is yours?"),
     ],
     otherwise=(
         "Begin with 2 GPUs: they are 150 times as fast as the CPU, and 1 GPU is 75 times as fast as the CPU.",
@@ -39,38 +30,32 @@ value(
     ),
 )
 
+
+def _scaling(first, row, devices=lambda first, row: row["devices"] / first["devices"]):
+    speedup = first["minutes"] / row["minutes"]
+    return speedup, speedup / devices(first, row)
+
+
 formula(
     "concepts.4",
-    right=lambda first, row: (
-        first["minutes"] / row["minutes"],
-        first["minutes"] / row["minutes"] / (row["devices"] / first["devices"]),
-    ),
+    right=_scaling,
     cases=[
         ({"devices": 4, "minutes": 100.0}, {"devices": 32, "minutes": 20.0}),
         ({"devices": 2, "minutes": 60.0}, {"devices": 6, "minutes": 24.0}),
     ],
     wrong=[
+        (lambda first, row: _scaling(first, row)[::-1], "In the wrong order: first the speedup, then the efficiency."),
         (
-            lambda first, row: (
-                first["minutes"] / row["minutes"] / (row["devices"] / first["devices"]),
-                first["minutes"] / row["minutes"],
-            ),
-            "Both numbers are right, but in the wrong order: first the speedup, then the efficiency.",
-        ),
-        (
-            lambda first, row: (
-                row["minutes"] / first["minutes"],
-                row["minutes"] / first["minutes"] / (row["devices"] / first["devices"]),
-            ),
+            lambda first, row: (row["minutes"] / first["minutes"], ...),
             "Your speedup is upside down: `row` is faster, so it must be above 1.",
         ),
         (
-            lambda first, row: (first["minutes"] / row["minutes"], first["minutes"] / row["minutes"] / row["devices"]),
+            lambda first, row: _scaling(first, row, lambda first, row: row["devices"]),
             "The speedup is right. It is relative to `first`, not to one device: what would be the ideal speedup?",
         ),
         (
-            lambda first, row: (first["minutes"] / row["minutes"], row["devices"] / first["devices"]),
-            "The speedup is right. Your efficiency is the ideal speedup: what share of it was reached?",
+            lambda first, row: (..., row["devices"] / first["devices"]),
+            "Your efficiency is the ideal speedup: what share of it was reached?",
         ),
     ],
     otherwise="Divide the two times; for the efficiency, divide that by how many times as many devices there are.",
@@ -81,12 +66,7 @@ formulas(
     throughput=Formula(
         lambda images, seconds: images / seconds,
         cases=[(6000, 32.0), (900, 4.0)],
-        wrong=[
-            (
-                lambda images, seconds: images * seconds,
-                "This multiplies. But the longer an epoch takes, the fewer images per second are processed.",
-            )
-        ],
+        wrong=[(lambda images, seconds: images * seconds, "The longer an epoch takes, the fewer per second.")],
         otherwise="How many images is that in one second?",
     ),
     speedup=Formula(
@@ -101,13 +81,10 @@ formulas(
         lambda before, after, workers: before / after / workers,
         cases=[(30.0, 8.0, 5), (9.0, 2.0, 9)],
         wrong=[
-            (lambda before, after, _: before / after, "This is the speedup itself: divide it by the ideal one."),
+            (lambda before, after, workers: before / after, "This is the speedup itself: divide it by the ideal one."),
             (lambda before, after, workers: after / before / workers, "Here the speedup is upside down."),
             (
-                [
-                    lambda before, after, workers: before / after * workers,
-                    lambda before, after, workers: workers * after / before,
-                ],
+                [lambda one, p, workers: one / p * workers, lambda one, p, workers: workers * p / one],
                 "This is above 1. But 5 workers give at best a speedup of 5.",
             ),
         ],
@@ -120,16 +97,12 @@ value(
     wrong=[
         ((45.5 / 11.5, 44.5 / 12.5), "Both are right, but in the wrong order: the lowest comes first."),
         ((3.75, 3.75), "This would be the speedup if 45 s and 12 s were exact. In what range may each of them lie?"),
-        (
-            (45.5 / 12.5, 44.5 / 11.5),
-            "You made both times too long, or both too short, so the errors nearly cancel. Which pair is the worst?",
-        ),
+        ((45.5 / 12.5, 44.5 / 11.5), "Both times are too long, or both too short. Which pair is the worst?"),
         ((45 / 12.5, 45 / 11.5), "You varied only the 12 s. The 45 s is rounded, too."),
         ((44.5 / 12, 45.5 / 12), "You varied only the 45 s. The 12 s is rounded, too."),
-        ((44 / 13, 46 / 11), "These are errors of a whole second. Rounding changes a number by at most half of that."),
+        ((44 / 13, 46 / 11), "These are errors of a whole second. How much does rounding change a number at most?"),
     ],
-    otherwise="Each of the two times may be too long or too short. By how much at most, and which pairs give the "
-    "extremes?",
+    otherwise="Each of the two times may be too long or too short. By how much, and which pairs give the extremes?",
 )
 
 value(
@@ -138,8 +111,7 @@ value(
     wrong=[
         ((8, ..., ...), "First number: a process cannot use the GPUs of another node. How many are in its own?"),
         ((1, ..., ...), "First number: a program without a strategy uses one GPU. What does MirroredStrategy use?"),
-        ((4, 2, ...), "Second number: one process per node would be enough for MirroredStrategy. Horovod needs more."),
-        ((4, 1, ...), "Second number: with one process, Horovod trains on one GPU."),
+        ([(4, 2, ...), (4, 1, ...)], "Second number: MirroredStrategy needs no more processes. Does Horovod?"),
         ((4, 8, 8), "Third number: that is how many GPUs the job has. What does hvd.size() count?"),
         ((4, 8, 4), "Third number: that is how many GPUs a node has. What does hvd.size() count?"),
     ],
@@ -156,22 +128,10 @@ formula(
     cases=[(4, 4), (2, 1), (8, 3), (1, 5)],
     wrong=[
         (lambda k, m: (k - 1) / k, "This is the share without micro-batches. Where does their number come in?"),
-        (
-            lambda k, m: (k - 1) / m,
-            "This divides the waiting turns by the working turns. For what share of *all* turns does a device wait?",
-        ),
-        (
-            lambda k, m: m / (m + k - 1),
-            "This is the share of turns in which a device works. In what share does it wait?",
-        ),
-        (
-            lambda k, m: (k - 1) / (m + k),
-            "Nearly: count the turns again, for 2 devices and 1 micro-batch. When is the last device done?",
-        ),
-        (
-            lambda k, m: (k - 1) / (m * k),
-            "The turns of the devices overlap, so the number of turns is not the product of the two.",
-        ),
+        (lambda k, m: (k - 1) / m, "You divide by the working turns. In what share of *all* turns does a device wait?"),
+        (lambda k, m: m / (m + k - 1), "In this share of the turns a device works. In what share does it wait?"),
+        (lambda k, m: (k - 1) / (m + k), "Nearly. Count the turns for 2 devices and 1 micro-batch."),
+        (lambda k, m: (k - 1) / (m * k), "The turns overlap, so the number of turns is not the product of the two."),
     ],
     otherwise="Count the boxes and the gaps in the picture.",
 )

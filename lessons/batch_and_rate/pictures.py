@@ -1,27 +1,20 @@
 """Pictures of a batch in memory: what a step needs, computed, and what a search for the largest batch has measured."""
 
-from itertools import cycle
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
 from labs.show.figure import COLOURS, finished, new_figure
 from labs.show.plots import legend
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
-
-def memory(parts_by_batch: dict[int, dict[str, float]]) -> "Figure":
+def memory(parts_by_batch):
     """Memory of a training step by part, stacked, for several batch sizes.
 
     parts_by_batch: {images per worker and step: {part: bytes}}
     """
-    figure, (axis,) = new_figure(1, width=5.0)
-    batches = list(map(str, parts_by_batch))
-    parts = list(next(iter(parts_by_batch.values())))
+    figure, (axis,) = new_figure(width=5.0)
+    batches, parts = list(map(str, parts_by_batch)), list(next(iter(parts_by_batch.values())))
     bottom = np.zeros(len(batches))
-    for part, colour, hatch in zip(parts, COLOURS, cycle(("", "//", "..", "xx")), strict=False):
+    for part, colour, hatch in zip(parts, COLOURS, ("", "//", "..", "xx"), strict=False):
         values = np.array([found[part] / 2**30 for found in parts_by_batch.values()])
         axis.bar(batches, values, bottom=bottom, color=colour, hatch=hatch, label=part, edgecolor="white")
         bottom += values
@@ -32,24 +25,26 @@ def memory(parts_by_batch: dict[int, dict[str, float]]) -> "Figure":
     return finished(figure, alt, "simulated", note="computed from the model")
 
 
-def search(result: dict[str, Any]) -> "Figure":
+def search(result):
     """Images per second of each batch size that labs.measure.maxbatch.search has tried, and where memory ran out.
 
     result: what it returns.
     """
-    figure, (axis,) = new_figure(1, width=5.0)
-    fits = [t for t in result["trials"] if t["fits"]]
-    sizes, rates = [t["batch"] for t in fits], [t["batch"] / t["seconds"] for t in fits]
-    axis.plot(sizes, rates, "-o", color=COLOURS[0], label="fits")
-    for number, trial in enumerate(t for t in result["trials"] if not t["fits"]):
-        axis.axvline(trial["batch"], color=COLOURS[1], ls="--", label=None if number else "out of memory")
-    ticks = [t["batch"] for t in result["trials"]]
+    figure, (axis,) = new_figure(width=5.0)
+    trials = result["trials"]
+    fits = [trial for trial in trials if trial["fits"]]
+    rates = [trial["batch"] / trial["seconds"] for trial in fits]
+    axis.plot([trial["batch"] for trial in fits], rates, "-o", color=COLOURS[0], label="fits")
+    border = "memory did not run out"
+    if result["fails"]:
+        axis.axvline(result["fails"], color=COLOURS[1], ls="--", label="out of memory")
+        border = f"{result['fails']} runs out of memory"
+    ticks = [trial["batch"] for trial in trials]
     axis.set_xscale("log", base=2)
-    axis.set_xticks(ticks, [str(t) for t in ticks], fontsize=9)
+    axis.set_xticks(ticks, ticks, fontsize=9)
     axis.set(xlabel="batch size (images)", ylabel="images per second (one step)", ylim=(0, None))
     axis.set_title(f"{result['model']}: doubling until memory runs out")
     legend(axis)
     largest = result["largest"] or "none that was tried"
-    border = f"{result['fails']} runs out of memory" if result["fails"] else "memory did not run out"
     alt = f"Images per second over batch size for {result['model']}. Largest batch that fits: {largest}; {border}."
     return finished(figure, alt, result["kind"])

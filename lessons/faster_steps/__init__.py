@@ -2,10 +2,10 @@
 
 limited     six training runs, each with its own bottleneck, and what removes it; recorded, watched by a sampler
 feeding     an image folder to decode, the network that reads it, and how long it waits
+networks    what small networks are built of
 by_hand     what scripts that exchange by hand share: a network, batches, one process to compare with
 precision   one network in float32, bfloat16 and float16
 recompute   activations kept for the backward pass, or computed again: memory and time
-peak        the most operations a second that one worker does
 samples     what the sampler wrote beside a run record, read
 profile     some steps of `fit`, by TensorFlow's profiler
 sampler     a few numbers a second on what a training process uses

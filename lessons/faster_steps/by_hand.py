@@ -56,8 +56,7 @@ def batches(args, rank=0, size=1):
     """(images uint8, labels) of each step: this rank's share of the global batch. Alone: the whole batch."""
     dataset = data.load("digits")
     numbers = np.random.default_rng(0).permutation(len(dataset.labels))
-    for step in range(args.steps):
-        batch = np.take(numbers, range(step * args.batch_size, (step + 1) * args.batch_size), mode="wrap")
+    for batch in np.resize(numbers, (args.steps, args.batch_size)):
         share = np.array_split(batch, size)[rank]
         yield dataset.images[share], dataset.labels[share]
 
@@ -72,10 +71,9 @@ def compare(model, start, args, hvd):
     optimizer, gradient = keras.optimizers.SGD(RATE, MOMENTUM), gradient_of(alone)
     for images, labels in batches(args):
         optimizer.apply(gradient(images, labels), alone.trainable_variables)
-    far = max(_apart(a, b) for a, b in zip(model.trainable_variables, alone.trainable_variables, strict=True))
-    fixed = zip(model.non_trainable_variables, alone.non_trainable_variables, strict=True)
-    frozen = max([_apart(a, b) for a, b in fixed], default=0.0)
-    moved = max(_apart(before, after) for before, after in zip(start, alone.get_weights(), strict=True))
+    far = _apart(model.trainable_variables, alone.trainable_variables)
+    frozen = _apart(model.non_trainable_variables, alone.non_trainable_variables)
+    moved = _apart(start, alone.get_weights())
     by_rank = ranks.gather((far, frozen, ranks.fingerprints(model.trainable_variables)), "its weights")
     if hvd.rank() == 0:
         print(f"trained weights identical on all {len(by_rank)} ranks: {all(a[2] == by_rank[0][2] for a in by_rank)}")
@@ -91,8 +89,10 @@ def told(output):
     return dict(zip(("alike", "apart", "fixed", "moved"), values, strict=True))
 
 
-def _apart(a, b):
-    return float(np.max(np.abs(np.asarray(a) - np.asarray(b)), initial=0.0))
+def _apart(some, others):
+    """The largest difference of a value between two lists of variables or arrays."""
+    pairs = zip(some, others, strict=True)
+    return max([float(np.max(np.abs(np.asarray(a) - np.asarray(b)))) for a, b in pairs], default=0.0)
 
 
 class Usage:
@@ -103,14 +103,13 @@ class Usage:
         self._memory, self._wire = self._now()
 
     def _now(self):
-        """(bytes of memory of this process, bytes sent over this machine's loopback or None). All ranks call it."""
+        """(bytes of memory of this process, bytes sent over this machine's loopback). All ranks call it."""
         self._hvd.allreduce([0.0], name="here")
-        loopback = psutil.net_io_counters(pernic=True).get("lo")
-        return psutil.Process().memory_info().rss, loopback and loopback.bytes_sent
+        return psutil.Process().memory_info().rss, psutil.net_io_counters(pernic=True)["lo"].bytes_sent
 
     def say(self, steps):
         memory, wire = self._now()
         print(f"rank {self._hvd.rank()}: {(memory - self._memory) / 1e6:.1f} MB of memory were added", flush=True)
-        sent = 0.0 if wire is None else (wire - self._wire) / steps / self._hvd.size() / 1e6
+        sent = (wire - self._wire) / steps / self._hvd.size() / 1e6
         if self._hvd.rank() == 0 and sent > 0.1:  # MPI's ranks on one machine share memory instead
             print(f"each rank sent {sent:.1f} MB in each step over the loopback", flush=True)

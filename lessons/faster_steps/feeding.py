@@ -1,5 +1,6 @@
 """An image folder whose images must be decoded and made small, the network that reads them, and how long it waits."""
 
+import random
 import time
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import tensorflow as tf
 from labs import jobs
 from labs.data.datasets import Dataset
 from lessons import formats
+from lessons.faster_steps import networks
 
 SIDE = 256  # pixels of an image in its file; the network sees 32
 
@@ -30,9 +32,8 @@ def folder(dataset, images, runs):
     files = sorted(map(str, place.glob("*/*.png")))
     if len(files) != images:
         files = formats.write_folder(larger(dataset, order[:images]), place)
-    files = np.random.default_rng(0).permutation(files)
     rest = order[images:]
-    return list(map(str, files)), (dataset.images[rest], dataset.labels[rest])
+    return random.Random(0).sample(files, images), (dataset.images[rest], dataset.labels[rest])
 
 
 def records(dataset, images, runs):
@@ -49,8 +50,7 @@ def read(file):
 
 def example(record):
     """The same of a record of `records`."""
-    features = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.int64)}
-    found = tf.io.parse_single_example(record, features)
+    found = formats.parsed(record)
     return tf.ensure_shape(tf.io.decode_png(found["image"], channels=3), (SIDE, SIDE, 3)), found["label"]
 
 
@@ -71,16 +71,10 @@ def as_written(pipeline):
 
 def network():
     """The network, for uint8 images of 32 x 32 x 3."""
-    model = keras.Sequential([keras.Input((32, 32, 3)), keras.layers.Rescaling(1 / 255)], name="small")
-    for filters in (16, 32):
-        model.add(keras.layers.Conv2D(filters, 3, strides=2, padding="same", activation="relu"))
-    model.add(keras.layers.Flatten())
-    model.add(keras.layers.Dense(10))
-    model.add(keras.layers.Activation("softmax", dtype="float32"))
-    return model
+    return networks.classifier(*networks.convolutions([(16, 2), (32, 2)]), keras.layers.Flatten(), name="small")
 
 
-def measure(pipelines, step, rounds=4):
+def measure(pipelines, step, rounds):
     """{name: [(seconds of waiting for a batch, seconds of its step), ... of each round]}, means over an epoch.
 
     pipelines: {name: tf.data.Dataset of (images, labels)}, run as they are written; step: function of a batch, which

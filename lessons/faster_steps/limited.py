@@ -9,16 +9,22 @@ can do.
 
 import argparse
 import dataclasses
+import itertools
 import os
 import time
 from pathlib import Path
+from statistics import fmean
+from types import SimpleNamespace
 
 from labs import data, devices, jobs  # import this first: it sets up TensorFlow
+from labs.measure.step import timed
 from lessons import counts
+from lessons.faster_steps import by_hand, feeding, networks
 from lessons.faster_steps.sampler import Sampler
 
-CASES = "ABCDEF"
-MULTIPLY_ADDS = 3  # of a step, in units of those forward: backward takes twice as many
+# isort: split
+import keras
+import tensorflow as tf
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +58,6 @@ REMEDIES = {  # what each of them changes
     "equal ranks": {"slow": 0.0},
     "larger batch": {"batch": 64},
 }
-LIMITS = {setting.limit for setting in SETTINGS.values()}
 
 
 def chosen(case, remedy):
@@ -70,32 +75,22 @@ def start(case, remedy=None, name=None, seconds=6, **options):
     """Start a case as a job, watched; returns labs.jobs.Job. options: of jobs.start."""
     setting, more = SETTINGS[case], ["--remedy", remedy] if remedy else []
     name = name or f"limited_{case}{'_' + remedy.replace(' ', '_') if remedy else ''}"
-    if setting.ranks:
-        options = {"ranks": setting.ranks, "launcher": setting.launcher} | options
-    arguments = [case, *more, "--seconds", seconds]
-    return jobs.start("-m", "lessons.faster_steps.limited", *arguments, name=name, **options)
+    options = {"name": name, "ranks": setting.ranks, "launcher": setting.launcher} | options
+    return jobs.start("-m", "lessons.faster_steps.limited", case, *more, "--seconds", seconds, **options)
 
 
 def build(kind):
     """The network for uint8 images of 32 x 32 x 3, with 10 classes."""
-    import keras
-    from keras import layers
-
-    model = keras.Sequential([keras.Input((32, 32, 3)), layers.Rescaling(1 / 255)])
     if kind == "dense":
-        for layer in (layers.Flatten(), layers.Dense(2048, "relu"), layers.Dense(2048, "relu")):
-            model.add(layer)
-    else:
-        for filters, stride in ((8, 2), (8, 2), (8, 2)) if kind == "tiny" else ((32, 1), (64, 2), (128, 2)):
-            model.add(layers.Conv2D(filters, 3, strides=stride, padding="same", activation="relu"))
-        model.add(layers.GlobalAveragePooling2D())
-    model.add(layers.Dense(10, activation="softmax"))
-    return model
+        hidden = (keras.layers.Dense(2048, "relu") for _ in range(2))
+        return networks.classifier(keras.layers.Flatten(), *hidden)
+    layers = networks.convolutions([(8, 2)] * 3) if kind == "tiny" else networks.convolutions()
+    return networks.classifier(*layers, keras.layers.GlobalAveragePooling2D())
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("case", choices=CASES)
+    parser.add_argument("case", choices=SETTINGS)
     parser.add_argument("--remedy", choices=REMEDIES)
     parser.add_argument("--seconds", type=float, default=6.0)
     args = parser.parse_args()
@@ -105,99 +100,77 @@ def main():
 
 def train(setting, seconds, stem):
     """Train as the setting says, and write the samples of this rank to STEM.rankR.samples."""
-    import keras
-    import tensorflow as tf
-
-    from lessons.faster_steps import peak
-
     rank, size, hvd = 0, 1, None
     if setting.ranks:
         from labs import hvd
 
         hvd.init()
         rank, size = hvd.rank(), hvd.size()
-    devices.pin(rank if setting.ranks else 0, size)
+    devices.pin(rank, size)
     keras.utils.set_random_seed(0)
-    model, loss = build(setting.network), keras.losses.SparseCategoricalCrossentropy()
-    optimizer = keras.optimizers.SGD()
+    model, digits = build(setting.network), data.load("digits")
+    gradient, optimizer = by_hand.gradient_of(model), keras.optimizers.SGD()
     optimizer.build(model.trainable_variables)
-    digits = data.load("digits")
-
-    @tf.function
-    def gradient(images, labels):
-        with tf.GradientTape() as tape:
-            value = loss(labels, model(images, training=True))
-        return tape.gradient(value, model.trainable_variables), value
-
-    @tf.function
-    def update(gradients):
-        optimizer.apply(gradients, model.trainable_variables)
-
-    @tf.function
-    def validate(images):
-        return tf.reduce_mean(model(images))
-
-    images, labels = tf.constant(digits.images[: setting.batch]), tf.constant(digits.labels[: setting.batch])
-    batches = iter(from_files(digits, setting.batch, stem.parent)) if setting.files else None
+    update = tf.function(lambda gradients: optimizer.apply(gradients, model.trainable_variables))
+    validate = tf.function(lambda images: tf.reduce_mean(model(images)))
+    if setting.files:
+        batches = iter(from_files(digits, setting.batch, stem.parent))
+    else:
+        fixed = tf.constant(digits.images[: setting.batch]), tf.constant(digits.labels[: setting.batch])
+        batches = itertools.repeat(fixed)
 
     def step(sampler):
         sampler.phase("input")
-        some, of_them = next(batches) if batches else (images, labels)
+        images, labels = next(batches)
         sampler.phase("computation")
         if setting.slow and rank == size - 1:
             time.sleep(setting.slow)
-        gradients, value = gradient(some, of_them)
-        value.numpy()
+        gradients = gradient(images, labels)
+        gradients[-1].numpy()  # waits for the device
         if hvd:
             sampler.phase("exchange")
             gradients = hvd.grouped_allreduce(gradients)
             sampler.phase("computation")
         update(gradients)
-        sampler.images(len(of_them))
+        sampler.images(len(labels))
 
-    maximum = peak.operations_per_second()
-    per_image = 2 * MULTIPLY_ADDS * counts.from_model(model).multiply_adds
+    per_image = 6 * counts.from_model(model).multiply_adds  # each is two, and backward takes twice as many as forward
     about = {"limit": setting.limit, "batch": setting.batch, "ranks": size}
-    about |= {"operations_of_an_image": per_image, "most_operations_per_second": maximum}
+    about |= {"operations_of_an_image": per_image, "most_operations_per_second": most_operations()}
     sampler = Sampler(Path(f"{stem}.rank{rank}.samples"), 0.2, rank, **about)
+    nobody = SimpleNamespace(phase=lambda name: None, images=lambda count: None)  # a sampler that writes nothing
     for _ in range(3):  # traced, and what comes first
-        step(_Nobody())
+        step(nobody)
     validate(digits.images[:256])
-    number, wanted = 0, 4
-    if hvd:
-        hvd.allreduce([0.0])  # all begin together
+    pace = fmean(timed(lambda: step(nobody), 3))
+    if hvd:  # all ranks take equally many steps, and begin together
+        pace = float(hvd.allreduce([pace])[0])
+    steps = max(4, round(seconds / pace))
     sampler.start()
     begin = time.perf_counter()
-    while number < wanted:
+    for number in range(1, steps + 1):
         step(sampler)
-        number += 1
         if setting.validate and number % setting.validate == 0:
             sampler.phase("validation")
             for first in range(0, 1792, 256):
                 validate(digits.images[first : first + 256]).numpy()
-        if number == 3:  # all ranks take equally many steps
-            pace = (time.perf_counter() - begin) / 3
-            wanted = max(4, round(seconds / (float(hvd.allreduce([pace])[0]) if hvd else pace)))
     sampler.stop()
-    print(f"rank {rank}: {number} steps of {setting.batch} images in {time.perf_counter() - begin:.1f} s", flush=True)
+    print(f"rank {rank}: {steps} steps of {setting.batch} images in {time.perf_counter() - begin:.1f} s", flush=True)
 
 
-class _Nobody:
-    """A sampler that writes nothing."""
+def most_operations():
+    """float32 operations a second (a multiply-add is two) of TensorFlow's product of two large matrices here.
 
-    def phase(self, name):
-        pass
-
-    def images(self, count):
-        pass
+    The fastest counts: the others were disturbed.
+    """
+    side = 1024
+    matrix = tf.random.stateless_normal((side, side), seed=(0, 1))
+    product = tf.function(lambda: tf.reduce_sum(matrix @ matrix))
+    return 2 * side**3 / min(timed(lambda: float(product()), 25))
 
 
 def from_files(dataset, batch, runs):
     """Batches for ever, of an image folder: each image is decoded and made small when it is needed, by one thread."""
-    import tensorflow as tf
-
-    from lessons.faster_steps import feeding
-
     files, _ = feeding.folder(dataset, 256, runs)
     images = tf.data.Dataset.from_tensor_slices(files).repeat().map(feeding.read)
     return feeding.as_written(images.map(lambda image, label: (feeding.small(image), label)).batch(batch))

@@ -1,42 +1,39 @@
 """Pictures of notebook 24: where a step's time goes, memory against time, and a ladder of measurements."""
 
+import numpy as np
+
 from labs.results import intervals, metrics
-from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
+from labs.show.figure import COLOURS, MARKERS, finished, new_figure
+from lessons.drawing import beside
 
 
-def waits(measured, kind="measured"):
+def waits(measured):
     """Time of a step in waiting for the batch and in computing, for several pipelines.
 
     measured: {name: list of rounds (seconds of waiting, seconds of computing) of a step}. Bars are means, and points
     the whole step in each round.
     """
     figure, (axis,) = new_figure(1, width=8.0, height=0.8 + 0.45 * len(measured))
-    sentences = []
-    for place, (name, rounds) in enumerate(reversed(measured.items())):
-        wait, compute = ([1e3 * each[part] for each in rounds] for part in (0, 1))
-        middle, whole = sum(wait) / len(wait), [a + b for a, b in zip(wait, compute, strict=True)]
-        mean = sum(whole) / len(whole)
-        axis.barh(place, middle, color=COLOURS[1], label="waiting for the batch" if not place else None)
-        axis.barh(place, mean - middle, left=middle, color=COLOURS[0], hatch="//", edgecolor="white",
-                  label="computing" if not place else None)  # fmt: skip
-        axis.plot(whole, [place] * len(whole), "o", color="black", mfc="white", ms=5,
-                  label="whole step, in each round" if not place else None)  # fmt: skip
-        span = intervals.mean(whole).interval
-        between = f" (step {span[0]:.3g} to {span[1]:.3g})" if span else ""
-        sentences.append(f"{name}: waiting {middle:.3g} ms, computing {mean - middle:.3g} ms{between}.")
-    axis.set_yticks(range(len(measured)), list(reversed(measured)))
+    rounds = 1e3 * np.array(list(measured.values()))  # pipelines, rounds, parts
+    places, whole, (wait, compute) = np.arange(len(measured)), rounds.sum(2), rounds.mean(1).T
+    axis.barh(places, wait, color=COLOURS[1], label="waiting for the batch")
+    axis.barh(places, compute, left=wait, color=COLOURS[0], hatch="//", edgecolor="white", label="computing")
+    points = {"color": "black", "mfc": "white", "ms": 5, "label": "whole step, in each round"}
+    axis.plot(whole.ravel(), places.repeat(whole.shape[1]), "o", **points)
+    axis.set_yticks(places, list(measured))
+    axis.invert_yaxis()
     axis.set(xlabel="time of a step (ms)", xlim=(0, None))
     axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    stamp(figure, kind)
-    figure.alt = (
-        "Time of a step by pipeline. "
-        + " ".join(reversed(sentences))
-        + " In brackets: 95 % intervals, valid only for these minutes."
-    )
-    return figure
+    sentences = []
+    for name, waiting, computing, steps in zip(measured, wait, compute, whole, strict=True):
+        low, high = intervals.mean(steps).interval
+        spent = f"waiting {waiting:.3g} ms, computing {computing:.3g} ms"
+        sentences.append(f"{name}: {spent} (step {low:.3g} to {high:.3g}).")
+    note = "In brackets: 95 % intervals, valid only for these minutes."
+    return finished(figure, " ".join(["Time of a step by pipeline.", *sentences, note]), "measured")
 
 
-def ladder(steps, kind="measured"):
+def ladder(steps, kind):
     """Speed after each change, as a multiple of the given script's speed (measured in turns with it), and the accuracy.
 
     steps: {name of the change: (labs.results.intervals.Estimate of the ratio, images/s, accuracy)}. Whiskers: 95 %
@@ -47,18 +44,17 @@ def ladder(steps, kind="measured"):
     sentences, paired = [], all(gain.interval for gain, _, _ in steps.values())
     most = 1.4 * max(gain.value for gain, _, _ in steps.values())
     for place, (name, (gain, rate, accuracy)) in enumerate(steps.items()):
-        low, high = gain.interval or (gain.value, gain.value)
         colour = COLOURS[place % len(COLOURS)]
         speeds.barh(place, gain.value, color=colour, alpha=0.8)
+        span = ""
         if gain.interval:
+            low, high = gain.interval
+            span = f" ({low:.2f} to {high:.2f})"
             speeds.plot([max(0.0, low), min(high, most)], [place, place], color="black", marker="|")
-        if high > most:
-            speeds.plot(0.99 * most, place, ">", color="black")
+            if high > most:
+                speeds.plot(0.99 * most, place, ">", color="black")
         right.plot(accuracy, place, MARKERS[place % len(MARKERS)], color=colour, ms=9)
-        right.annotate(
-            f"{accuracy:.3f}", (accuracy, place), (0, 8), textcoords="offset points", ha="center", fontsize=9
-        )
-        span = f" ({low:.2f} to {high:.2f})" if gain.interval else ""
+        beside(right, f"{accuracy:.3f}", (accuracy, place), (0, 8), ha="center", fontsize=9)
         sentences.append(
             f"{name}: {gain.value:.2f} times as fast as given{span}, {rate:.3g} images/s in these minutes, accuracy "
             f"{accuracy:.3f}."
@@ -72,17 +68,15 @@ def ladder(steps, kind="measured"):
     ends = max(0, min(accuracies) - 0.05), min(1, max(accuracies) + 0.05)
     right.set(xlabel="validation accuracy (share of images)", title="accuracy", xlim=ends)
     why = "not in turns" if kind == "recorded" else "too few rounds"
-    stamp(figure, kind, note=None if paired else f"{why}, so without an interval")
-    figure.alt = "Step by step. " + " ".join(sentences)
-    return figure
+    note = None if paired else f"{why}, so without an interval"
+    return finished(figure, " ".join(["Step by step.", *sentences]), kind, note=note)
 
 
 def gain(run, given):
     """(how many times as many images a second `run` trains on as `given`: a labs.results.intervals.Estimate, a note or
     None). run, given: labs.results.run.Run. Within the rounds that count; no interval where they did not take turns."""
     rounds, note = metrics.quiet_rounds(run, given)
+    if not rounds:
+        return intervals.Estimate(metrics.throughput(run).value / metrics.throughput(given).value), metrics.NOT_PAIRED
     images = metrics.epoch_images(run)[0] / metrics.epoch_images(given)[0]
-    if rounds:
-        return intervals.paired([given.rounds[n] for n in rounds], [run.rounds[n] for n in rounds]).scaled(images), note
-    ours, theirs = (metrics.epoch_seconds(each).value for each in (run, given))
-    return intervals.Estimate(images * theirs / ours), metrics.NOT_PAIRED
+    return intervals.paired([given.rounds[n] for n in rounds], [run.rounds[n] for n in rounds]).scaled(images), note

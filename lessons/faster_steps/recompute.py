@@ -11,13 +11,17 @@ import argparse
 import contextlib
 import json
 import random
+import re
 from pathlib import Path
 
 from labs import devices, jobs  # import this first: it sets up TensorFlow
 from labs.measure.step import timed
 
+# isort: split
+import keras
+
 LAYERS, FILTERS, SIDE = 24, 32, 48
-MODES = ("none", "layers", "activations", "blocks")
+REMAT = {"layers": "full", "activations": "activations"}  # as Keras calls it
 # One arena, and large tensors in pages of their own: what is freed is given back, and the peak is the same each time.
 QUIET = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "1048576"}
 
@@ -37,55 +41,30 @@ def measure(mode, block=6, batch=32, steps=3, rounds=0):
     return json.loads(job.out.read_text().splitlines()[-1])
 
 
+class Block(keras.Sequential):
+    """Some layers as one: TensorFlow recomputes no call with keywords (`training`)."""
+
+    def call(self, values):
+        return super().call(values)
+
+
 def build(mode, block):
-    import keras
-
-    class Block(keras.layers.Layer):
-        """Some convolutions, one after the other, as one layer."""
-
-        def __init__(self, convolutions):
-            super().__init__()
-            self.convolutions = convolutions
-
-        def build(self, shape):
-            for convolution in self.convolutions:
-                convolution.build(shape)
-            self.built = True
-
-        def call(self, values):
-            for convolution in self.convolutions:
-                values = convolution(values)
-            return values
-
-    def convolution():
-        return keras.layers.Conv2D(FILTERS, 3, padding="same", activation="relu")
-
-    scope = {"none": contextlib.nullcontext, "blocks": contextlib.nullcontext, "layers": keras.RematScope}
-    scope["activations"] = lambda: keras.RematScope(mode="activations")
-    model = keras.Sequential([keras.Input((SIDE, SIDE, FILTERS))])
+    with contextlib.nullcontext() if mode in ("none", "blocks") else keras.RematScope(REMAT[mode]):
+        layers = [keras.layers.Conv2D(FILTERS, 3, padding="same", activation="relu") for _ in range(LAYERS)]
     if mode == "blocks":
-        for first in range(0, LAYERS, block):
-            inside = [convolution() for _ in range(min(block, LAYERS - first))]
-            with keras.RematScope():  # the whole block is one function, which backward computes again
-                model.add(Block(inside))
-    else:
-        with scope[mode]():
-            for _ in range(LAYERS):
-                model.add(convolution())
-    return model
+        with keras.RematScope():  # the whole block is one function, which backward computes again
+            layers = [Block(layers[first : first + block]) for first in range(0, LAYERS, block)]
+    return keras.Sequential([keras.Input((SIDE, SIDE, FILTERS)), *layers])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("mode", choices=MODES)
+    parser.add_argument("mode")
     for option, value in (("--block", 6), ("--batch", 32), ("--steps", 3), ("--rounds", 0)):
         parser.add_argument(option, type=int, default=value)
     args = parser.parse_args()
-    import keras
     import tensorflow as tf
 
-    if not hasattr(keras, "RematScope") and args.mode != "none":
-        raise SystemExit(f"Keras {keras.__version__} has no RematScope: this needs Keras 3.9 or newer.")
     devices.workers(1)
     # Where TensorFlow fuses convolution, bias and relu, the order of operations differs from process to process, and so
     # does the peak, by a factor of up to four.
@@ -96,7 +75,7 @@ def main():
         model, optimizer = build(mode, args.block), keras.optimizers.SGD(0.001)
         optimizer.build(model.trainable_variables)
 
-        @tf.function(reduce_retracing=True)
+        @tf.function(input_signature=[tf.TensorSpec([None, SIDE, SIDE, FILTERS])])
         def step(values):
             with tf.GradientTape() as tape:
                 loss = tf.reduce_mean(model(values, training=True) ** 2)
@@ -106,14 +85,9 @@ def main():
         return step
 
     step = trained(args.mode)
-
-    def one_of(batch):
-        return tf.random.stateless_normal((batch, SIDE, SIDE, FILTERS), seed=(0, 1))
-
-    float(step(one_of(1)))  # traced with one shape,
-    float(step(one_of(2)))  # and then with any
-    values = one_of(args.batch)
-    before = _memory("now")
+    values = tf.random.stateless_normal((args.batch, SIDE, SIDE, FILTERS), seed=(0, 1))
+    float(step(values[:1]))  # traced
+    before = _memory("current")
     if devices.gpus():
         tf.config.experimental.reset_memory_stats("GPU:0")
     else:
@@ -122,10 +96,10 @@ def main():
         loss = float(step(values))
     found = {"mode": args.mode, "block": args.block if args.mode == "blocks" else None, "batch": args.batch}
     found |= {"peak_bytes": _memory("peak") - before, "loss": loss, "seconds": [], "kept_seconds": []}
-    turns = {"seconds": step, "kept_seconds": trained("none")} if args.rounds else {}
-    for one in turns.values():
-        float(one(values))  # traced
-    order = random.Random(0)
+    turns, order = {"seconds": step}, random.Random(0)
+    if args.rounds:
+        turns["kept_seconds"] = trained("none")
+        float(turns["kept_seconds"](values))  # traced
     for _ in range(args.rounds):
         for key in order.sample(list(turns), len(turns)):
             found[key] += timed(lambda: float(turns[key](values)), 1)  # noqa: B023, called at once
@@ -133,14 +107,13 @@ def main():
 
 
 def _memory(when):
-    """Bytes that this process uses, "now" or at its "peak": on its GPU, or without a GPU in the machine's memory."""
+    """Bytes that this process uses, "current" or at its "peak": on its GPU, or without one in the machine's memory."""
     import tensorflow as tf
 
     if devices.gpus():
-        return tf.config.experimental.get_memory_info("GPU:0")["current" if when == "now" else "peak"]
-    what = "VmRSS" if when == "now" else "VmHWM"
-    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return 1024 * int(lines[what].split()[0])
+        return tf.config.experimental.get_memory_info("GPU:0")[when]
+    name = {"current": "VmRSS", "peak": "VmHWM"}[when]
+    return 1024 * int(re.search(rf"{name}:\s*(\d+) kB", Path("/proc/self/status").read_text())[1])
 
 
 if __name__ == "__main__":

@@ -4,18 +4,17 @@ A program starts a sampler in each rank, for a file NAME.rankR.samples, and says
 `sampler.phase("input")`. lessons.faster_steps.samples says what is in the file, and reads it.
 """
 
-import contextlib
 import json
 import os
 import resource
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import psutil
 
 from labs import devices
-from lessons.faster_steps.samples import VERSION
 
 
 class Sampler:
@@ -24,10 +23,10 @@ class Sampler:
     def __init__(self, path, every=0.2, rank=0, **about):
         """path: of the file, which is replaced; about: what else stands in its first line."""
         self.path, self.every = Path(path), every
-        self._head = {"version": VERSION, "kind": "measured", "rank": rank}
-        self._head["about"] = about | {"every": every, "machine": devices.machine()}
+        about |= {"every": every, "machine": devices.machine()}
+        self._head = {"version": 1, "kind": "measured", "rank": rank, "about": about}
         self._lock, self._ended = threading.Lock(), threading.Event()
-        self._phases, self._phase, self._images = {}, None, 0
+        self._phases, self._phase, self._images = Counter(), None, 0
         self._gpus = _gpus()
 
     def start(self):
@@ -41,11 +40,10 @@ class Sampler:
 
     def stop(self):
         """Write what came since the last sample, and end."""
-        if not self._ended.is_set():
-            self._ended.set()
-            self._thread.join()
-            self._sample()
-            self._file.close()
+        self._ended.set()
+        self._thread.join()
+        self._sample()
+        self._file.close()
 
     def phase(self, name):
         """From now on the program is in this phase; None for a phase without a name."""
@@ -60,26 +58,25 @@ class Sampler:
 
     def _close_phase(self, now):
         if self._phase:
-            self._phases[self._phase] = self._phases.get(self._phase, 0.0) + now - self._since
+            self._phases[self._phase] += now - self._since
         self._since = now
 
     def _watch(self):
-        with contextlib.suppress(OSError):  # a full disk ends the watching, not the training
-            while not self._ended.wait(self.every):
-                self._sample()
+        while not self._ended.wait(self.every):  # an error, as of a full disk, ends this thread, not the training
+            self._sample()
 
     def _sample(self):
         with self._lock:
             now = time.perf_counter()
             self._close_phase(now)
-            phases, images, self._phases, self._images = self._phases, self._images, {}, 0
+            phases, images, self._phases, self._images = self._phases, self._images, Counter(), 0
         used, seconds = _used(), now - self._last
         cores, faults = ((new - old) / seconds for new, old in zip(used, self._used, strict=True))
         self._used, self._last = used, now
         sample = {"t": round(time.time(), 3), "seconds": round(seconds, 4), "cores": round(cores, 3)}
         sample |= {"memory": psutil.Process().memory_info().rss, "faults": round(faults), "images": images}
         sample["phases"] = {name: round(value, 4) for name, value in phases.items()}
-        self._line(sample | {"gpus": [gpu() for gpu in self._gpus]})
+        self._line(sample | {"gpus": [_look(gpu) for gpu in self._gpus]})
 
     def _line(self, content):
         self._file.write(json.dumps(content) + "\n")
@@ -92,7 +89,7 @@ def _used():
 
 
 def _gpus():
-    """For each GPU of this process a function that looks at it; [] without NVML (package nvidia-ml-py)."""
+    """The GPUs of this process, for `_look`; [] without NVML (package nvidia-ml-py)."""
     try:
         import pynvml
 
@@ -101,12 +98,12 @@ def _gpus():
         return []
     shown = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = range(pynvml.nvmlDeviceGetCount()) if shown is None else filter(str.isdecimal, shown.split(","))
+    return [pynvml.nvmlDeviceGetHandleByIndex(int(name)) for name in names]
 
-    def look(handle):
-        memory = pynvml.nvmlDeviceGetMemoryInfo(handle).used
-        utilisation = pynvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100
-        power = pynvml.nvmlDeviceGetPowerUsage(handle) / 1000
-        return {"utilisation": utilisation, "memory": memory, "power": power}
 
-    handles = [pynvml.nvmlDeviceGetHandleByIndex(int(name)) for name in names]
-    return [lambda handle=handle: look(handle) for handle in handles]
+def _look(gpu):
+    import pynvml
+
+    utilisation = pynvml.nvmlDeviceGetUtilizationRates(gpu).gpu / 100
+    memory, power = pynvml.nvmlDeviceGetMemoryInfo(gpu).used, pynvml.nvmlDeviceGetPowerUsage(gpu) / 1000
+    return {"utilisation": utilisation, "memory": memory, "power": power}

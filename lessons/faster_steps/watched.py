@@ -9,37 +9,33 @@ from labs.show.figure import COLOURS, finished, new_figure
 
 HATCHES = ("", "//", "..", "xx", "\\\\", "++")
 SEEN = 0.005  # share of the time from which a phase is drawn
-LABELS = {"cores": "cores in use", "memory": "memory (GB)", "faults": "1000 page faults/s", "images": "images so far"}
-LABELS |= {"gpus": "GPU utilisation (share)"}
-LEAST = {"cores": 1.0, "gpus": 1.0, "faults": 10.0}  # to which an axis goes: less looks like nothing
+USUAL = ("cores", "memory", "faults", "images")
+PANELS = {  # the label of the axis, to where it goes at least (less looks like nothing), what is drawn of a sample
+    "cores": ("cores in use", 1.0, lambda sample: sample["cores"]),
+    "memory": ("memory (GB)", 0.0, lambda sample: sample["memory"] / 1e9),
+    "faults": ("1000 page faults/s", 10.0, lambda sample: sample["faults"] / 1e3),
+    "images": ("images so far", 1.0, lambda sample: sample["images"]),
+    "gpus": ("GPU utilisation (share)", 1.0, lambda sample: max(gpu["utilisation"] for gpu in sample["gpus"])),
+}
 
 
-def figure(ranks, title=None):
+def figure(ranks, title):
     """What some ranks used and did, over time: cores, memory, page faults, images; below, the phases of their time.
 
     ranks: list of lessons.faster_steps.samples.Samples of one run. GPUs, where there are any, get a panel of their own.
     Images are counted from the start, since a sample holds few batches: their rate would jump.
     """
-    panels = ["cores", "memory", "faults", "images"] + ["gpus"] * any(rank.samples[0]["gpus"] for rank in ranks)
+    panels = (*USUAL, "gpus") if ranks[0].samples[0]["gpus"] else USUAL
     columns = max(len(panels), len(ranks))
     figure, axes = new_figure(columns, 3.1, 2.5, rows=2)
-    sentences = _drawn(axes, panels, ranks)
-    for axis, panel in zip(axes, panels, strict=False):
-        axis.set(xlabel="seconds", ylabel=LABELS[panel], ylim=(0, _top(panel, axis)))
-    handles, names = axes[0].get_legend_handles_labels() if len(ranks) > 1 else ([], [])
+    above, below = axes.reshape(2, columns)
+    sentences = _drawn([above], panels, {title: ranks})
     shares = [each for rank in ranks for each in rank.shares().items()]
     used = list(dict.fromkeys(phase for phase, share in shares if share >= SEEN))
-    for axis, rank in zip(axes[columns:], ranks, strict=False):
-        sentences.append(_phases(axis, rank, used))
-    handles, names = handles + list(axes[columns].collections if used else []), names + used
-    for axis in (*axes[len(panels) : columns], *axes[columns + len(ranks) :]):
+    sentences += [_phases(axis, rank, used) for axis, rank in zip(below, ranks, strict=False)]
+    for axis in (*above[len(panels) :], *below[len(ranks) :]):
         axis.set_axis_off()
-    if handles:
-        figure.legend(handles, names, fontsize=9, loc="outside lower left", ncols=len(handles))
-    if title:
-        figure.suptitle(title)
-    alt = " ".join(([f"{title}."] if title else []) + sentences)
-    return finished(figure, alt, *(rank.kind for rank in ranks))
+    return _finished(figure, sentences, (above[0], below[0]), {title: ranks})
 
 
 def several(runs):
@@ -47,48 +43,48 @@ def several(runs):
 
     runs: {title: list of Samples, as in `figure`}.
     """
-    panels = ["cores", "memory", "faults", "images"]
-    figure, axes = new_figure(len(panels), 3.1, 1.6, rows=len(runs), sharex=True)
-    grid, sentences = axes.reshape(len(runs), len(panels)), []
-    for row, (title, ranks) in zip(grid, runs.items(), strict=True):
-        sentences += [f"{title}.", *_drawn(row, panels, ranks)]
-        row[0].set_title(title, loc="left", fontsize=11)
-    for panel, column in zip(panels, grid.T, strict=True):
-        tops = [_top(panel, axis) for axis in column]
-        for axis, top in zip(column, tops if panel == "images" else [max(tops)] * len(tops), strict=True):
-            axis.set(ylim=(0, top))
-            axis.set_ylabel(LABELS[panel], fontsize=9)
-        column[-1].set_xlabel("seconds")
-    handles, names = max((axis.get_legend_handles_labels() for axis in grid[:, 0]), key=lambda each: len(each[0]))
-    figure.legend(handles, names, fontsize=9, loc="outside lower left", ncols=len(handles))
+    figure, axes = new_figure(len(USUAL), 3.1, 1.6, rows=len(runs), sharex=True)
+    rows = axes.reshape(len(runs), len(USUAL))
+    return _finished(figure, _drawn(rows, USUAL, runs), rows[:, 0], runs)
+
+
+def _finished(figure, sentences, named, runs):
+    """The figure with a legend of what is named in some of its axes."""
+    legend = {}
+    for axis in named:
+        handles, names = axis.get_legend_handles_labels()
+        legend |= dict(zip(names, handles, strict=True))
+    if legend:
+        figure.legend(legend.values(), legend, fontsize=9, loc="outside lower left", ncols=len(legend))
     return finished(figure, " ".join(sentences), *(rank.kind for ranks in runs.values() for rank in ranks))
 
 
-def _top(panel, axis):
-    return 1.1 * max(axis.dataLim.ymax, LEAST.get(panel, 0.0)) or 1
-
-
-def _drawn(axes, panels, ranks):
-    """Draw what the ranks of a run used and did; returns their means, a sentence for each."""
+def _drawn(rows, panels, runs):
+    """Draw what the ranks of some runs used and did, a row of axes for each run; returns their means in sentences."""
     sentences = []
-    for rank, colour, line in zip(ranks, COLOURS, cycle(("-", "--"))):  # both are seen where one lies on the other
+    for row, (title, ranks) in zip(rows, runs.items(), strict=True):
+        row[0].set_title(title, loc="left", fontsize=11)
+        sentences.append(f"{title}.")
         begin = ranks[0].samples[0]["t"] - ranks[0].samples[0]["seconds"]
-        usual = median(sample["seconds"] for sample in rank.samples)
-        drawn = [sample for sample in rank.samples if sample["seconds"] > usual / 2]  # the last may be a moment only
-        times = [sample["t"] - begin for sample in drawn]
-        values = {
-            "cores": [sample["cores"] for sample in drawn],
-            "memory": [sample["memory"] / 1e9 for sample in drawn],
-            "faults": [sample["faults"] / 1e3 for sample in drawn],
-            "images": np.cumsum([sample["images"] for sample in drawn]),
-            "gpus": [max([gpu["utilisation"] for gpu in sample["gpus"]], default=0) for sample in drawn],
-        }
-        for axis, panel in zip(axes, panels, strict=False):
-            axis.plot(times, values[panel], ls=line, color=colour, label=f"rank {rank.rank}")
-        sentences.append(
-            f"Rank {rank.rank}, mean: {rank.mean('cores'):.2f} cores, {rank.mean('memory') / 1e9:.2f} GB, "
-            f"{rank.mean('faults'):.0f} page faults a second, {rank.images_per_second:.1f} images/s."
-        )
+        for rank, colour, line in zip(ranks, COLOURS, cycle(("-", "--"))):  # both are seen where one lies on the other
+            usual = median(sample["seconds"] for sample in rank.samples)
+            drawn = [sample for sample in rank.samples if sample["seconds"] > usual / 2]  # the last may be short
+            times = [sample["t"] - begin for sample in drawn]
+            look = {"ls": line, "color": colour, "label": f"rank {rank.rank}" if len(ranks) > 1 else None}
+            for axis, panel in zip(row, panels, strict=False):
+                values = [PANELS[panel][2](sample) for sample in drawn]
+                axis.plot(times, np.cumsum(values) if panel == "images" else values, **look)
+            sentences.append(
+                f"Rank {rank.rank}, mean: {rank.mean('cores'):.2f} cores, {rank.mean('memory') / 1e9:.2f} GB, "
+                f"{rank.mean('faults'):.0f} page faults a second, {rank.images_per_second:.1f} images/s."
+            )
+    for panel, column in zip(panels, zip(*rows, strict=True), strict=False):
+        label, least, _ = PANELS[panel]
+        tops = [1.1 * max(axis.dataLim.ymax, least) for axis in column]
+        for axis, top in zip(column, tops, strict=True):
+            axis.set_ylim(0, top if panel == "images" else max(tops))
+            axis.set_ylabel(label, fontsize=9)
+        column[-1].set_xlabel("seconds")
     return sentences
 
 
@@ -99,7 +95,7 @@ def _phases(axis, rank, used):
     bottom = np.zeros(len(times))
     for phase, colour, hatch in zip(used, COLOURS[2:] + COLOURS[:2], HATCHES, strict=False):
         top = bottom + [sample["phases"].get(phase, 0.0) / sample["seconds"] for sample in rank.samples]
-        axis.fill_between(times, bottom, top, step="pre", color=colour, hatch=hatch, alpha=0.7, lw=0)
+        axis.fill_between(times, bottom, top, step="pre", color=colour, hatch=hatch, alpha=0.7, lw=0, label=phase)
         bottom = top
     axis.set(xlabel="seconds", ylabel="share of the time", ylim=(0, 1.02), title=f"rank {rank.rank}")
     told = ", ".join(f"{phase} {share:.0%}" for phase, share in rank.shares().items())

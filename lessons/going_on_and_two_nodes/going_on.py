@@ -7,10 +7,9 @@ its number, so that the steps tell which images they have seen.
 import argparse
 import contextlib
 import io
-import shutil
 import tempfile
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -23,7 +22,6 @@ from lessons import connected, scripts
 RANKS, IMAGES, BATCH, EPOCHS = 2, 8, 4, 3
 SEED = 5
 STEPS = IMAGES // BATCH
-FUNCTIONS = ("save", "resume", "train")
 ACCURACY = (0.25, 0.75)
 NAME = "checkpoint.npz"
 
@@ -53,7 +51,7 @@ class PlayedScript:
     def missing(self):
         """Names of functions that the script does not define any more."""
         names = connected.definitions(self.path, connected.World(RANKS))
-        return [name for name in FUNCTIONS if not callable(names.get(name))]
+        return [name for name in ("save", "resume", "train") if not callable(names.get(name))]
 
     def save(self, epochs):
         """All ranks save the same state `state(1)`, after another one for an epoch less has been saved."""
@@ -61,18 +59,14 @@ class PlayedScript:
         def program(names, model, path):
             put(model, state(0))
             names["save"](path, model, epochs - 1)
-            before = open(path, "rb") if path.is_file() else io.BytesIO()
-            with before:  # the old file, also when another one has got its name
-                bytes_before = before.read()
+            with open(path, "rb") if path.is_file() else io.BytesIO() as old:  # also when another has got its name
+                before = old.read()
                 put(model, state(1))
                 names["save"](path, model, epochs)
-                before.seek(0)
-                return before.read() != bytes_before
+                old.seek(0)
+                return old.read() != before
 
-        seen = self._play("save", program, None)
-        for each in seen:
-            each.in_place = each.returned
-        return seen
+        return [replace(seen, in_place=seen.returned) for seen in self._play("save", program, None)]
 
     def resume(self, kept):
         """All ranks resume from a checkpoint, bytes or None, that lies on the disk of rank 0."""
@@ -88,18 +82,21 @@ class PlayedScript:
     def _play(self, what, program, kept):
         world = connected.World(RANKS)
         names = connected.definitions(self.path, world)
-        notes = [[] for _ in range(RANKS)]
-        self._take_notes(names, world, notes)
+        notes, step = [[] for _ in range(RANKS)], names.get("step")
+
+        def noted(model, images, labels):
+            notes[world.rank()].append(np.asarray(labels).tolist())
+            return step(model, images, labels)
+
+        names |= {"step": noted, "accuracy": lambda *_: ACCURACY[world.rank()]}
         with tempfile.TemporaryDirectory(prefix="goes_on_") as folder:
 
             def once():
                 rank = world.rank()
                 disk = Path(folder, f"disk_of_rank_{rank}")
-                shutil.rmtree(disk, ignore_errors=True)
                 disk.mkdir()
                 path, model = disk / NAME, self._models[rank]
                 put(model, state(10 + rank))
-                notes[rank].clear()
                 if kept is not None and rank == 0:
                     path.write_bytes(kept)
                 try:
@@ -112,10 +109,10 @@ class PlayedScript:
                         f"Rank {rank} opens the checkpoint itself, but there is none on its node. Which rank reads, "
                         "and how do the others get what it has read?"
                     ) from None
-                held = weights_of(model), momentum_of(model)
+                momentum = [variable.numpy() for variable in model.optimizer.momentums]
                 left = path.read_bytes() if path.is_file() else None
                 files = sorted(each.name for each in disk.iterdir())
-                return Seen(returned, *held, files, left, list(notes[rank]))
+                return Seen(returned, model.get_weights(), momentum, files, left, notes[rank])
 
             with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
                 warnings.simplefilter("ignore")  # tf.data says that it does not run eagerly
@@ -124,16 +121,6 @@ class PlayedScript:
                 except connected.ConnectedError as problem:
                     disks = "only rank 0 has a checkpoint there" if kept else "no rank has a checkpoint there"
                     raise connected.ConnectedError(f"{problem} (Seen in `{what}`; {disks}.)") from None
-
-    def _take_notes(self, names, world, notes):
-        """Let the script's `step` note its images, and `accuracy` return a number that depends on the rank alone."""
-        step = names.get("step")
-
-        def noted(model, images, labels):
-            notes[world.rank()].append(np.asarray(labels).tolist())
-            return step(model, images, labels)
-
-        names |= {"step": noted, "accuracy": lambda *_: ACCURACY[world.rank()]}
 
     @cached_property
     def _models(self):
@@ -166,18 +153,9 @@ def put(model, held):
     """Give a network and its optimizer a `state`."""
     weights, momentum = held
     model.set_weights(weights)
-    optimizer = model.optimizer
-    optimizer.iterations.assign(0)
-    for variable, value in zip(optimizer.momentums, momentum, strict=True):
+    model.optimizer.iterations.assign(0)
+    for variable, value in zip(model.optimizer.momentums, momentum, strict=True):
         variable.assign(value)
-
-
-def weights_of(model):
-    return [each.copy() for each in model.get_weights()]
-
-
-def momentum_of(model):
-    return [variable.numpy() for variable in model.optimizer.momentums]
 
 
 def equal(arrays, others):

@@ -29,8 +29,7 @@ def on_1_and_2_ranks(script, name, local_batch):
     options = ["--images", images, "--image_size", side, "--epochs", epochs]
     if not devices.has("horovod"):
         return {}
-    turns = jobs.Turns()
-    with turns:
+    with jobs.Turns() as turns:
         for ranks in (1, 2):
             asked = ["--batch_size", ranks * local_batch, *options]
             turns.start(script, *asked, name=f"{name}_w{ranks}", ranks=ranks)

@@ -5,32 +5,28 @@ The workers here are simulated, one after the other, with the real labels.
 """
 
 import numpy as np
+from matplotlib.colors import PowerNorm
 
-from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
+from labs.show.figure import COLOURS, MARKERS, finished, new_figure
 from lessons import sharding
 
 
-def _wide(counts):
-    """Counts (workers, batches, classes) as one picture: classes x batches, a gap of NaN between the workers."""
+def _panel(axis, counts, batch, title):
+    """Heat map of counts (workers, batches, classes), a gap between the workers; returns the image. Small counts stay
+    visible."""
     workers, batches, classes = counts.shape
     wide = np.full((classes, workers, batches + 1), np.nan)
     wide[:, :, :batches] = counts.transpose(2, 0, 1)
-    return wide.reshape(classes, -1)[:, :-1]
-
-
-def _panel(axis, values, batch):
-    """Heat map of values (workers, batches, classes); returns the image. Small counts stay visible."""
-    from matplotlib.colors import PowerNorm
-
-    workers, batches, classes = values.shape
     look = {"cmap": "cividis", "norm": PowerNorm(0.5, 0, batch), "interpolation": "nearest"}
-    image = axis.imshow(_wide(values), **look, aspect="auto", origin="lower")
-    axis.set(ylabel="class", yticks=range(0, classes, max(1, classes // 5)))
+    image = axis.imshow(wide.reshape(classes, -1)[:, :-1], **look, aspect="auto", origin="lower")
+    axis.grid(False)
+    axis.set(ylabel="class", yticks=range(0, classes, 2))
     axis.tick_params(length=0)
     axis.spines[:].set_visible(False)
     middles = [worker * (batches + 1) + (batches - 1) / 2 for worker in range(workers)]
     axis.set_xticks(middles, [f"worker {worker}" for worker in range(workers)])
     axis.set_xlabel(f"batches of {batch}, in the order in which they are read")
+    axis.set_title(title, fontsize=9)
     return image
 
 
@@ -43,28 +39,20 @@ def _words(title, counts):
     )
 
 
-def balance(labels, cases, *, batch, classes=10):
+def balance(labels, cases, batch):
     """Class counts per batch and worker, one heat map for each case, two beside each other.
 
-    labels: (N,) class of each sample; cases: {title: list of sample numbers for each worker}; batch: samples per step
-    and worker.
+    labels: (N,) class of each sample, 0 to 9; cases: {title: list of sample numbers for each worker}; batch: samples
+    per step and worker.
     """
-    from matplotlib.figure import Figure
-
-    columns = min(2, len(cases))
-    rows = -(-len(cases) // columns)
-    figure = Figure(figsize=(5.2 * columns, 2.3 * rows + 0.4), dpi=100, layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    counts = {title: sharding.class_counts(share, labels, batch, classes) for title, share in cases.items()}
-    for axis, (title, count) in zip(axes, counts.items(), strict=False):
-        image = _panel(axis, count, batch)
-        axis.set_title(title, fontsize=9)
+    rows = -(-len(cases) // 2)
+    figure, axes = new_figure(2, width=5.2, height=2.3 + 0.4 / rows, rows=rows)
+    counts = {title: sharding.class_counts(share, labels, batch, 10) for title, share in cases.items()}
+    images = [_panel(axis, count, batch, title) for axis, (title, count) in zip(axes, counts.items(), strict=False)]
     for axis in axes[len(cases) :]:
         axis.set_visible(False)
-    figure.colorbar(image, ax=list(axes), label="samples of this class in the batch", shrink=0.8)
-    stamp(figure, "simulated")
-    figure.alt = " ".join(_words(title, count) for title, count in counts.items())
-    return figure
+    figure.colorbar(images[0], ax=list(axes), label="samples of this class in the batch", shrink=0.8)
+    return finished(figure, " ".join(_words(title, count) for title, count in counts.items()), "simulated")
 
 
 def epoch_times(records):
@@ -73,28 +61,21 @@ def epoch_times(records):
     records: {name: list of run records, by ranks}. The first epoch of each repeat is a warm-up and is left out.
     """
     figure, (axis,) = new_figure(1, width=6.0)
-    sentences, ticks, first = [], set(), None
+    curves, sentences = {}, []
     for (name, runs), colour, marker in zip(records.items(), COLOURS, MARKERS, strict=False):
         workers = [run.workers for run in runs]
         seconds = [[e.seconds for repeat in run.steady for e in repeat] for run in runs]
-        means = [np.mean(values) for values in seconds]
+        means = curves[name] = [np.mean(values) for values in seconds]
         axis.plot(workers, means, color=colour, marker=marker, ms=7, label=f"{name}, mean")
         for worker, values in zip(workers, seconds, strict=True):
             axis.plot([worker] * len(values), values, "_", color=colour, ms=14)
         told = ", ".join(f"{mean:.2f} on {count}" for mean, count in zip(means, workers, strict=True))
         sentences.append(f"Seconds per epoch of {name}: {told}.")
-        ticks, first = ticks | set(workers), first or means[0] * workers[0]
-    ticks = sorted(ticks)
-    axis.plot(
-        ticks,
-        [first / worker for worker in ticks],
-        "--",
-        color="0.5",
-        label=f"ideal: T(1) of {next(iter(records))} / K",
-    )
-    axis.set(xlabel="ranks K", ylabel="seconds per epoch", xticks=ticks, title="epoch time")
+    first, means = next(iter(curves.items()))
+    ideal = [means[0] * workers[0] / worker for worker in workers]
+    axis.plot(workers, ideal, "--", color="0.5", label=f"ideal: T(1) of {first} / K")
+    axis.set(xlabel="ranks K", ylabel="seconds per epoch", xticks=workers, title="epoch time")
     axis.set_ylim(0, 1.3 * axis.get_ylim()[1])
     axis.legend(fontsize=9, ncols=2, loc="upper center")
-    stamp(figure, "measured")
-    figure.alt = " ".join(sentences) + " Short lines mark the individual epochs; the first one is left out."
-    return figure
+    sentences.append("Short lines mark the individual epochs; the first one is left out.")
+    return finished(figure, " ".join(sentences), "measured")

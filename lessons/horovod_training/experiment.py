@@ -15,41 +15,33 @@ import keras
 
 
 class Disturb(keras.callbacks.Callback):
-    """Pauses one rank in each step, or lets it fail at the beginning of its second epoch."""
+    """Pauses one rank in each step, and lets rank 1 fail at the beginning of its second epoch, as `args` say."""
 
-    def __init__(self, slow, die):
+    def __init__(self, args):
         super().__init__()
-        self.slow, self.die = slow, die
+        self.slow, self.accident = args.slow, args.accident
 
     def on_train_batch_begin(self, batch, logs=None):
         if hvd.rank() == self.slow[0]:
             time.sleep(self.slow[1] / 1000)
 
     def on_epoch_begin(self, epoch, logs=None):
-        if hvd.rank() == self.die and epoch == 1:
-            raise RuntimeError(f"rank {hvd.rank()} cannot go on (this experiment wants it so)")
+        if self.accident and hvd.rank() == 1 and epoch == 1:
+            raise RuntimeError("rank 1 cannot go on (this experiment wants it so)")
 
 
 def main():
     """One training, as the command line says; prints its loss and whether the weights of all ranks are identical."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=5)
-    parser.add_argument("--batch_size", type=int, default=32, help="images per step, over all ranks")
-    parser.add_argument("--rate", type=float, default=0.01, help="learning rate, as it is used")
-    parser.add_argument(
-        "--network",
-        choices=("dense", "SmallCNN", "ResNet50V2"),
-        default="dense",
-        help="dense has no batch normalisation",
-    )
-    parser.add_argument("--optimizer", choices=("averaging", "plain", "horovods_own"), default="averaging")
-    parser.add_argument("--unchecked", action="store_true", help="without the callbacks of labs.hvd, which check")
-    parser.add_argument(
-        "--slow", nargs=2, type=int, default=(-1, 0), metavar=("RANK", "MS"), help="RANK pauses in each step"
-    )
-    parser.add_argument(
-        "--accident", action="store_true", help="one of the ranks fails at the beginning of its second epoch"
-    )
+    add = parser.add_argument
+    add("--epochs", type=int, default=5)
+    add("--batch_size", type=int, default=32, help="images per step, over all ranks")
+    add("--rate", type=float, default=0.01, help="learning rate, as it is used")
+    add("--network", default="dense", help="dense, which has no batch normalisation, or one of labs.models")
+    add("--optimizer", choices=("averaging", "horovods_own"), default="averaging")
+    add("--unchecked", action="store_true", help="without the callbacks of labs.hvd, which check")
+    add("--slow", nargs=2, type=int, default=(-1, 0), metavar=("RANK", "MS"), help="RANK pauses in each step")
+    add("--accident", action="store_true", help="one of the ranks fails at the beginning of its second epoch")
     training.arguments(parser)
     args = training.parse(parser)
 
@@ -62,13 +54,10 @@ def main():
     ranks.check_shards(numbers, len(dataset.labels), dropped=len(dataset.labels) % args.batch_size)
     train = data.batches(dataset, numbers, args.batch_size // hvd.size())
 
-    optimizer = keras.optimizers.SGD(args.rate)
-    if args.optimizer == "averaging":
-        optimizer = hvd.DistributedOptimizer(optimizer)
-    elif args.optimizer == "horovods_own":
-        from horovod.tensorflow.keras import DistributedOptimizer
-
-        optimizer = DistributedOptimizer(optimizer)
+    wrap = hvd.DistributedOptimizer
+    if args.optimizer == "horovods_own":
+        from horovod.tensorflow.keras import DistributedOptimizer as wrap
+    optimizer = wrap(keras.optimizers.SGD(args.rate))
 
     hidden, last = keras.layers.Dense(32, "relu"), keras.layers.Dense(len(dataset.classes), "softmax")
     dense = keras.Sequential([keras.layers.Flatten(), hidden, last], name="dense")
@@ -77,7 +66,7 @@ def main():
     model.build((None, *dataset.images.shape[1:]))
     model.compile(optimizer=optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=False)
 
-    callbacks = [Disturb(args.slow, 1 if args.accident else None)]
+    callbacks: list = [Disturb(args)]
     if not args.unchecked:
         callbacks += [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()]
         callbacks += [training.Recorder(args, model, images=len(dataset.labels))]

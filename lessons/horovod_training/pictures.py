@@ -3,7 +3,9 @@
 Every function returns a matplotlib Figure with its text alternative in `figure.alt`.
 """
 
-from labs.show.figure import COLOURS, new_figure, stamp
+from matplotlib.patches import FancyBboxPatch
+
+from labs.show.figure import COLOURS, finished, new_figure
 
 WIDE, HIGH, APART = 0.86, 1.0, 0.5  # of the box of a rank, and between nodes, in units of the axis
 
@@ -32,17 +34,12 @@ def ranks(nodes=2, gpus=4):
     _span(axis, 0, right, -1.5, f"size {size}")
     axis.set(xlim=(-0.3, right + 0.3), ylim=(-1.75, 1.8))
     axis.set_title(f"{nodes} nodes with {gpus} GPUs each, a rank for each GPU", fontsize=11)
-    stamp(figure, "simulated", note="counted node by node, as a launcher does; no program ran")
-    figure.alt = (
-        f"{nodes} nodes with {gpus} GPUs each, a rank for each GPU: size {size}, on every node local size {gpus}. "
-        + " ".join(sentences)
-    )
-    return figure
+    said = f"{nodes} nodes with {gpus} GPUs each, a rank for each GPU: size {size}, on every node local size {gpus}."
+    note = "counted node by node, as a launcher does; no program ran"
+    return finished(figure, " ".join([said, *sentences]), "simulated", note=note)
 
 
 def _box(axis, x, y, width, height, **look):
-    from matplotlib.patches import FancyBboxPatch
-
     style = "round,pad=0,rounding_size=0.08"
     axis.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, **look))
 

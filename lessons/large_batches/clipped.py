@@ -27,21 +27,19 @@ def change(strategy, clipnorm, images, labels):
 
 
 def main():
-    clipnorm = float(sys.argv[1])
-    workers = devices.workers(4, pin=False, kind="cpu")
+    clipnorm, workers = float(sys.argv[1]), devices.workers(4, pin=False, kind="cpu")
     strategies = {1: tf.distribute.get_strategy(), 4: tf.distribute.MirroredStrategy(devices=workers)}
     dataset = data.load("digits", images=64)
-    different = np.asarray(dataset.images[:16]), np.asarray(dataset.labels[:16])
+    different = dataset.images[:16], dataset.labels[:16]
     alike = [np.concatenate([part[:4]] * 4) for part in different]  # the same 4 for each replica
-    cases = [
+    rows = []
+    for replicas, name, images in (
         (1, "the same 4 images, four times", alike),
         (4, "the same 4 images", alike),
         (4, "different images", different),
-    ]
-    rows = [
-        {"replicas": replicas, "each gets": name, "change": change(strategies[replicas], clipnorm, *images)}
-        for replicas, name, images in cases
-    ]
+    ):
+        found = change(strategies[replicas], clipnorm, *images)
+        rows.append({"replicas": replicas, "each gets": name, "change": found})
     print(json.dumps(rows))
 
 

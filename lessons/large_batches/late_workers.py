@@ -12,61 +12,56 @@ import multiprocessing
 import sys
 import time
 from multiprocessing import connection
-from pathlib import Path
 
 import numpy as np
 
-from labs import files, jobs
+from labs import jobs
 from lessons.when_workers_do_not_help import small, trials
+
+WORKERS = 4
 
 
 def run(name, **options):
     """Train in a job and return what `train` returns, or None if the job failed, which it has explained."""
-    file = (jobs.folder() / f"{name}.late.json").resolve()
-    file.unlink(missing_ok=True)
-    job = jobs.run("-m", "lessons.large_batches.late_workers", json.dumps(options | {"file": str(file)}), name=name)
-    return json.loads(file.read_text(encoding="utf-8")) if job.state == "finished" else None
+    job = jobs.run("-m", "lessons.large_batches.late_workers", json.dumps(options), name=name)
+    return json.loads(job.out.read_text().splitlines()[-1]) if job.state == "finished" else None
 
 
-def train(workers=4, backup=0, late_ms=20, order="shuffled", steps=300, local_batch=16, rate=0.1, seed=0):
+def train(backup=0, late_ms=20, order="shuffled", steps=300):
     """One run: {seconds (of each step), used (gradients of each worker that counted), accuracy (on the test)}.
 
     The last worker is the late one. order: of the shards of the data, as trials.shards of when_workers_do_not_help.
     """
-    pipes, processes, forked = [], [], multiprocessing.get_context("fork")
-    for worker, numbers in enumerate(trials.shards(workers, order)):
+    pipes, forked = [], multiprocessing.get_context("fork")
+    for worker, numbers in enumerate(trials.shards(WORKERS, order)):
         ours, theirs = forked.Pipe()
-        pause = late_ms / 1000 if worker == workers - 1 else 0.0
-        process = forked.Process(target=_work, args=(theirs, numbers, local_batch, pause, (seed, worker)), daemon=True)
-        process.start()
-        theirs.close()
+        pause = late_ms / 1000 if worker == WORKERS - 1 else 0.0
+        forked.Process(target=_work, args=(theirs, numbers, pause, (0, worker)), daemon=True).start()
         pipes.append(ours)
-        processes.append(process)
-    weights, seconds, used, resting = small.begin(seed), [], [0] * workers, set(range(workers))
+    weights, seconds, used, resting = small.begin(0), [], [0] * WORKERS, list(pipes)
     for step in range(steps):
         begin, came = time.perf_counter(), []
-        for worker in resting:
-            pipes[worker].send((step, weights))
-        resting = set()
-        while len(came) < workers - backup:
+        for pipe in resting:
+            pipe.send((step, weights))
+        resting = []
+        while len(came) < WORKERS - backup:
             for pipe in connection.wait(pipes):
-                worker, (of_step, gradient) = pipes.index(pipe), pipe.recv()
-                resting.add(worker)
-                if of_step == step and len(came) < workers - backup:
+                of_step, gradient = pipe.recv()
+                resting.append(pipe)
+                if of_step == step and len(came) < WORKERS - backup:
                     came.append(gradient)
-                    used[worker] += 1
-        weights = weights - rate * np.mean(came, axis=0)
+                    used[pipes.index(pipe)] += 1
+        weights = weights - 0.1 * np.mean(came, axis=0)
         seconds.append(time.perf_counter() - begin)
-    for pipe, process in zip(pipes, processes, strict=True):
+    for pipe in pipes:
         pipe.send(None)
-        process.join()
-    return {"seconds": seconds, "used": used, "accuracy": float(small.accuracy(weights, small.digits().test))}
+    return {"seconds": seconds, "used": used, "accuracy": float(small.accuracy(weights, small.digits("test")))}
 
 
 @small.one_thread
-def _work(pipe, numbers, local_batch, pause, seed):
+def _work(pipe, numbers, pause, seed):
     """Gradients of this worker's share, one for each weights that come, until None comes."""
-    part, source = small.digits().train, small.batches(local_batch, seed, numbers)
+    part, source = small.digits("train"), small.batches(16, seed, numbers)
     while (asked := pipe.recv()) is not None:
         step, weights = asked
         drawn = next(source)
@@ -75,10 +70,5 @@ def _work(pipe, numbers, local_batch, pause, seed):
         pipe.send((step, found))
 
 
-def main(file, **options):
-    small.digits()  # before the workers are forked: they share it
-    files.write(Path(file), json.dumps({"kind": "measured", **options, **train(**options)}))
-
-
 if __name__ == "__main__":
-    main(**json.loads(sys.argv[1]))
+    print(json.dumps(train(**json.loads(sys.argv[1]))))

@@ -24,22 +24,20 @@ class Starts:
 
     def __init__(self, places, options, prefix):
         self._places, self._options, self._prefix, self._started = places, options, prefix, []
-        self._begin = time.perf_counter()
 
     def __call__(self, rate):
-        going = [place for place, job, _ in self._started if job.state in GOING]
-        place = next((place for place in self._places if place not in going), self._places[0])
-        options = ["lessons.large_batches.one_rate", "--rate", rate, "--cores", *place, *self._options]
-        begin = time.perf_counter() - self._begin
-        job = jobs.start("-m", *options, name=f"{self._prefix}_{rate:g}")
+        taken, begin = [place for place, job, _ in self._started if job.state in GOING], time.time()
+        place = next(place for place in self._places if place not in taken)
+        options = "--rate", rate, "--cores", *place, *self._options
+        job = jobs.start("-m", "lessons.large_batches.one_rate", *options, name=f"{self._prefix}_{rate:g}")
         self._started.append((place, job, begin))
         return job
 
     def bars(self):
         """[(label, begin, end)] of all runs that have ended, in seconds from the start of the first."""
-        zero = time.time() - (time.perf_counter() - self._begin)
+        zero = self._started[0][2]
         return [
-            (f"rate {job.name.rsplit('_')[-1]}", begin, job.out.stat().st_mtime - zero)
+            (f"rate {job.name.rsplit('_')[-1]}", begin - zero, job.out.stat().st_mtime - zero)
             for _, job, begin in self._started
         ]
 
@@ -49,20 +47,17 @@ def main():
 
     # isort: split
     import keras
-    import tensorflow as tf
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rate", type=float, required=True)
     parser.add_argument("--cores", type=int, nargs="+", required=True)
-    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--epochs", type=int, required=True)
     parser.add_argument("--batch_size", type=int, default=32)
     training.arguments(parser)
     args = training.parse(parser)
 
     allowed = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {allowed[core % len(allowed)] for core in args.cores})
-    tf.config.threading.set_intra_op_parallelism_threads(len(args.cores))
-    tf.config.threading.set_inter_op_parallelism_threads(len(args.cores))
     keras.utils.set_random_seed(args.seed)
     dataset = data.load(args.dataset, images=args.images)
     kept = data.Dataset(dataset.name, dataset.images[:-VALIDATION], dataset.labels[:-VALIDATION], dataset.classes)

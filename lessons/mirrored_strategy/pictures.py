@@ -14,6 +14,7 @@ _HEADS = (
     "4  all-reduce: the sum,\non each device",
     "5  the same step:\nW - 0.1 x sum",
 )
+_ARROWS = ((0.37, 0.63), (1.37, 1.63), (2.36, 2.44), (2.56, 2.64), (3.37, 3.63))  # from column to column
 
 
 def step():
@@ -25,26 +26,25 @@ def step():
     """
     random, weights = np.random.default_rng(_SEED), np.array([1.0, 2.0, 3.0])
     x, noise = random.normal(size=(16, 3)), random.normal(size=16)
-    shares, error = np.split(np.arange(16), 4), x @ (weights - [0.5, 2.5, 2.0]) + noise
-    gradients = [error[share] @ x[share] / 16 for share in shares]
-    total = sum(gradients)
-    start, summed, end = map(_numbers, (weights, total, weights - 0.1 * total))
+    error = x @ (weights - [0.5, 2.5, 2.0]) + noise
+    gradients = (error[:, None] * x / 16).reshape(4, 4, 3).sum(axis=1)
+    total = gradients.sum(axis=0)
+    start, summed, end, *own = map(_numbers, (weights, total, weights - 0.1 * total, *gradients))
     figure, (axis,) = canvas(width=10.6, height=3.4, left=0.9, right=0.1, bottom=0.25, top=0.65)
     axis.set_axis_off()
     axis.set(xlim=(-0.45, 4.45), ylim=(3.5, -0.5))
     sentences = []
-    for row, (share, gradient) in enumerate(zip(shares, gradients, strict=True)):
-        samples, own = f"samples {share[0]} to {share[-1]}", _numbers(gradient)
+    for row, gradient in enumerate(own):
+        samples = f"samples {4 * row} to {4 * row + 3}"
         axis.text(-0.47, row, f"replica {row}", ha="right", va="center", fontsize=9)
-        for column, text in enumerate((start, samples, own, summed, end)):
-            look = {"fc": COLOURS[row], "alpha": 0.3} if text in (samples, own) else {"fc": "white"}
+        for column, text in enumerate((start, samples, gradient, summed, end)):
+            look = {"fc": COLOURS[row], "alpha": 0.3} if column in (1, 2) else {"fc": "white"}
             box = {"boxstyle": "round,pad=0.45", "ec": "0.3"} | look
             axis.text(column, row, text, ha="center", va="center", fontsize=9, family="monospace", bbox=box)
-        for column in (0, 1, 3):
-            _arrow(axis, column + 0.37, column + 0.63, row, "0.3")
-        _arrow(axis, 2.36, 2.44, row, COLOURS[row])  # into the all-reduce, and out of it
-        _arrow(axis, 2.56, 2.64, row, "0.3")
-        sentences.append(f"Replica {row}: {samples}, gradient {own}.")
+        for begin, to in _ARROWS:
+            look = {"arrowstyle": "->", "color": "0.3", "shrinkA": 0, "shrinkB": 0}
+            axis.annotate("", (to, row), (begin, row), arrowprops=look)
+        sentences.append(f"Replica {row}: {samples}, gradient {gradient}.")
     bar = {"boxstyle": "round,pad=0.02", "fc": "0.9", "ec": "0.3"}
     axis.add_patch(FancyBboxPatch((2.46, -0.4), 0.08, 3.8, **bar))
     axis.text(2.5, 1.5, "all-reduce", rotation=90, ha="center", va="center", fontsize=9)
@@ -56,10 +56,3 @@ def step():
 
 def _numbers(values):
     return " ".join(f"{value:.2f}" for value in values)
-
-
-def _arrow(axis, begin, end, row, colour):
-    """A horizontal arrow in this row."""
-    axis.annotate(
-        "", (end, row), (begin, row), arrowprops={"arrowstyle": "->", "color": colour, "shrinkA": 0, "shrinkB": 0}
-    )

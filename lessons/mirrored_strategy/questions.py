@@ -67,7 +67,8 @@ PARTS = [(0, 1, 0.25, 0.5), (0, -0.5, -1, -0.25), (0, 0.25, 0.5, 1), (0, -0.25, 
 formula(
     "mirrored.6",
     right=lambda copies: max(np.max(np.abs(copy - copies[0])) for copy in copies),
-    cases=[([START] * 4,), *([[START + part * APART for part in parts]] for parts in PARTS)],
+    cases=[([START] * 4,)]
+    + [([START + part * apart for part in parts],) for parts in PARTS for apart in (APART, APART.T)],
     wrong=[
         (_largest(np.max), "A copy may also be smaller than the first one. Does such a difference count here?"),
         (_largest(np.linalg.norm), "This is the length of a difference. Return the largest single entry."),

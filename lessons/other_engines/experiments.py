@@ -29,13 +29,12 @@ def trained(engines=ENGINES):
         if engine not in installed:
             continue
         cases = [*CASES, *ORDERS, "half"] if engine == "single" else CASES
-        ranks = {"ranks": workers, "launcher": "horovodrun"} if engine == "horovod" else {}
+        options = {"ranks": workers, "launcher": "horovodrun"} if engine == "horovod" else {}
         # Keras of this kernel has its backend already: that of a job is chosen in the job's environment.
         env = {"CUDA_VISIBLE_DEVICES": ""} | ({"KERAS_BACKEND": "jax"} if engine == "jax" else {})
+        options |= {"name": f"steps_{engine}_{workers}", "env": env}
         asked = ["--engine", engine, "--workers", workers, "--cases", *cases]
-        job = jobs.run(
-            "-m", "lessons.other_engines.same_steps", *asked, name=f"steps_{engine}_{workers}", env=env, **ranks
-        )
+        job = jobs.run("-m", "lessons.other_engines.same_steps", *asked, **options)
         with np.load(job.stem.with_suffix(".npz")) as file:
             found[name] = dict(file)
     return found

@@ -15,16 +15,15 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-SIZE, STEPS, RATE = 2, 20, 0.1
+SIZE, RATE = 2, 0.1
 
 
 def train(rank, address):
     """Train as one of the processes, on the device that it has."""
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.distributed.initialize(address, num_processes=SIZE, process_id=rank)
-    print(
-        f"process {jax.process_index()} of {jax.process_count()}: {jax.local_devices()} of {jax.devices()}", flush=True
-    )
+    here = f"process {jax.process_index()} of {jax.process_count()}"
+    print(f"{here}: {jax.local_devices()} of {jax.devices()}", flush=True)
     mesh = Mesh(np.array(jax.devices()), ("data",))
     by_rows = NamedSharding(mesh, P("data"))
     whole = NamedSharding(mesh, P())
@@ -35,7 +34,7 @@ def train(rank, address):
 
     step, weights = jax.jit(step, out_shardings=(whole, whole)), jax.device_put(small.weights(), whole)
     own = slice(rank * small.BATCH // SIZE, (rank + 1) * small.BATCH // SIZE)
-    for images, labels in small.batches(STEPS):
+    for images, labels in small.batches():
         batch = [jax.make_array_from_process_local_data(by_rows, each[own]) for each in (images, labels)]
         weights, value = step(weights, *batch)
     print(f"process {rank}: loss of the last batch {float(value):.6f}", flush=True)

@@ -1,7 +1,13 @@
 """20 steps of one Keras model on one engine: `python -m lessons.other_engines.same_steps OPTIONS`, in each rank.
 
-All engines begin with the same weights and take the same batches, in float32 and without dropout. There are several
-cases (CASES). The weights after each are written beside the run's log, as NAME.npz: a vector for each case.
+All engines begin with the same weights and take the same batches, in float32 and without dropout. The weights after
+each case are written beside the run's log, as NAME.npz: a vector for each. The cases:
+
+plain       the loss takes the last layer's scores
+order1 ...  the images of each batch in another order
+half        one worker that takes its half of each batch, and hears nothing of the other one
+softmax     the last layer ends in a softmax, and the loss takes its probabilities
+batch_norm  a batch normalisation behind the first layer
 
 With --engine jax, KERAS_BACKEND=jax must be in the environment: Keras chooses its backend when it is imported.
 """
@@ -18,17 +24,6 @@ import keras
 import numpy as np
 
 STEPS, BATCH, RATE, SURE = 20, 64, 0.003, 20
-ENGINES = ("single", "mirrored", "horovod", "jax")
-CASES = {
-    "plain": "the loss takes the last layer's scores",
-    "order1": "the images of each batch in another order",
-    "order2": "in another one",
-    "order3": "in another one",
-    "order4": "in another one",
-    "half": "one worker that takes its half of each batch, and hears nothing of the other one",
-    "softmax": "the last layer ends in a softmax, and the loss takes its probabilities",
-    "batch_norm": "a batch normalisation behind the first layer",
-}
 
 
 def network(case):
@@ -60,12 +55,10 @@ def batches(case):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
-    add("--engine", choices=ENGINES, required=True)
+    add("--engine", choices=("single", "mirrored", "horovod", "jax"), required=True)
     add("--workers", type=int, default=1)
-    add("--cases", nargs="+", choices=CASES, default=["plain"])
+    add("--cases", nargs="+", required=True)
     args = parser.parse_args()
-    if args.workers < 1 or BATCH % args.workers:
-        parser.error(f"--workers {args.workers}: a batch of {BATCH} images has no equal shares for so many.")
     rank, wrap, callbacks, scope = 0, lambda optimizer: optimizer, [], contextlib.nullcontext
     if args.engine == "horovod":
         from labs import hvd
@@ -87,7 +80,7 @@ def main():
     found = {}
     for case in args.cases:
         images, labels = batches(case)
-        shares = {"horovod": args.workers}.get(args.engine, 1) if case != "half" else 2
+        shares = 2 if case == "half" else args.workers if args.engine == "horovod" else 1
         own = slice(rank * BATCH // shares, (rank + 1) * BATCH // shares)  # of one process; Keras divides it further
         images, labels = images[:, own], labels[:, own]
         with scope():

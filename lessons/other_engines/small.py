@@ -1,6 +1,5 @@
 """What scripts/jax_by_hand.py leaves out: the network, its batches, and what is printed of compiled steps."""
 
-import argparse
 import re
 
 from labs import data
@@ -14,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-HIDDEN, BATCH = 64, 64
+HIDDEN, BATCH, STEPS, DEVICES = 64, 64, 20, 2
 
 
 def set_up(devices):
@@ -24,18 +23,18 @@ def set_up(devices):
     return jax.devices()
 
 
-def weights(seed=0):
+def weights():
     """New weights for `loss`, as NumPy arrays: {"w1", "b1", "w2", "b2"}."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     shapes = {"w1": (3072, HIDDEN), "b1": (HIDDEN,), "w2": (HIDDEN, 10), "b2": (10,)}
     scale = {name: len(shape) > 1 and shape[0] ** -0.5 for name, shape in shapes.items()}
     return {name: scale[name] * random.normal(size=shape).astype("float32") for name, shape in shapes.items()}
 
 
-def batches(steps):
-    """(images float32 (64, 3072), labels (64,)) of each step."""
+def batches():
+    """(images float32 (64, 3072), labels (64,)) of each of STEPS steps."""
     dataset, random = data.load("digits"), np.random.default_rng(0)
-    for _ in range(steps):
+    for _ in range(STEPS):
         rows = random.choice(len(dataset.labels), BATCH, replace=False)
         yield dataset.images[rows].reshape(BATCH, -1).astype("float32") / 255, dataset.labels[rows]
 
@@ -71,34 +70,26 @@ def on_device(tree, device):
 
 
 def main(spread, by_hand, by_compiler):
-    """Train with the functions of the script on some devices and on one, and print what is exchanged and held."""
-    parser = argparse.ArgumentParser(description="Data parallelism on JAX: by hand, and left to the compiler.")
-    parser.add_argument("--devices", type=int, default=2, help="virtual devices of this CPU (default: 2)")
-    parser.add_argument("--steps", type=int, default=20, help="steps of SGD (default: 20)")
-    args = parser.parse_args()
-    sizes = {"images": BATCH, "hidden values": HIDDEN, "classes": 10}
-    for what, size in sizes.items():
-        if args.devices < 1 or size % args.devices:
-            parser.error(f"--devices {args.devices}: {size} {what} do not divide into so many equal shares. Use 2.")
-    devices = set_up(args.devices)
+    """Train with the functions of the script on DEVICES devices and on one, and print what is exchanged and held."""
+    devices = set_up(DEVICES)
     print(f"JAX {jax.__version__} on {devices}")
-    several, alone = (_train(args.steps, on, spread, by_hand, by_compiler) for on in (devices, devices[:1]))
+    several, alone = (_train(on, spread, by_hand, by_compiler) for on in (devices, devices[:1]))
     print()
     for name in several:
         print(f"{name}: largest difference to one device {apart(several[name], alone[name]):.1e}")
 
 
-def _train(steps, devices, spread, by_hand, by_compiler):
+def _train(devices, spread, by_hand, by_compiler):
     """{a way to train: the weights after the steps}; prints what each step exchanges, and what each device holds."""
     start, found = weights(), {}
     zeros = {name: np.zeros_like(values) for name, values in start.items()}
-    mesh, placed, *first = spread(devices, start, *next(batches(1)))
+    mesh, placed, *first = spread(devices, start, *next(batches()))
     ways = {"by hand": (jax.jit(by_hand(mesh)), [])}
     for name, spec in (("velocity whole", PartitionSpec()), ("velocity divided", PartitionSpec("data"))):
         ways[name] = by_compiler(mesh, spec), [jax.device_put(zeros, NamedSharding(mesh, spec))]
     for name, (step, state) in ways.items():
         now, compiled = placed, step.lower(placed, *state, *first).compile()
-        for images, labels in batches(steps):
+        for images, labels in batches():
             _, _, *batch = spread(devices, start, images, labels)
             now, *state, value = compiled(now, *state, *batch)
         found[name] = now

@@ -1,6 +1,6 @@
 """The figure of the flawed report, on its axes and on others."""
 
-from labs.show.figure import COLOURS, new_figure, stamp
+from labs.show.figure import COLOURS, finished, new_figure
 
 WORKERS, SPEEDUPS = (1, 2, 4, 8), (1.0, 1.5, 2.1, 2.6)  # made up
 
@@ -12,12 +12,12 @@ def flawed(logarithmic=True):
     axis.plot(WORKERS, SPEEDUPS, "o-", color=COLOURS[0], label="speedup (made up)")
     if logarithmic:
         axis.set(xscale="log", yscale="log", xlim=(0.5, 1000), ylim=(0.5, 1000))
+        scale = "logarithmic axes from 0.5 to 1000"
     else:
         axis.set(ylim=(0, None), xticks=WORKERS)
+        scale = "linear axes that begin at 0"
     axis.set(xlabel="workers", ylabel="speedup (times)", title="Figure 1: nearly linear scaling")
     axis.legend(fontsize=8)
-    stamp(figure, "simulated", note="made up for this exercise")
     values = ", ".join(f"{s:g} on {n}" for n, s in zip(WORKERS, SPEEDUPS, strict=True))
-    scale = "logarithmic axes from 0.5 to 1000" if logarithmic else "linear axes that begin at 0"
-    figure.alt = f"Speedup over workers and the ideal line, on {scale}: {values}. The numbers are made up."
-    return figure
+    alt = f"Speedup over workers and the ideal line, on {scale}: {values}. The numbers are made up."
+    return finished(figure, alt, "simulated", note="made up for this exercise")

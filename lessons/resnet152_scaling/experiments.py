@@ -46,16 +46,18 @@ def lacks(small_files, large):
 
 
 def largest_kept(model, image_size, beside):
-    """The largest batch that the search of `model` found and kept; None without one.
+    """The largest batch that the search of `model` found and kept.
 
-    Raises UseError if the network `beside` was not searched with the same memory on the same device: then the two
-    largest batches cannot be compared.
+    Raises UseError without one, and if the network `beside` was not searched with the same memory on the same device:
+    then the two largest batches cannot be compared.
     """
     result, other = _kept(model, image_size), _kept(beside, image_size)
-    if result and maxbatch.budget(result) != maxbatch.budget(other):
+    if not result:
+        raise UseError("no search of T8 (notebook 09) is kept here")
+    if maxbatch.budget(result) != maxbatch.budget(other):
         budgets = f"{model} ({maxbatch.budget(result)}) and {beside} ({maxbatch.budget(other)})"
         raise UseError(f"the largest batches of {budgets} cannot be compared")
-    return result.get("largest")
+    return result["largest"]
 
 
 def _kept(model, image_size):
@@ -67,15 +69,9 @@ def _kept(model, image_size):
 
 def largest_batch(model, image_size):
     """(the largest batch that the search of T8 found, "measured"); without a search of both networks with the same
-    memory one of another machine and "recorded"; where there is no recorded one either, None. A printed line says why.
-    """
-    recorded = LARGEST.get((model, image_size))
+    memory one of another machine, or None, and "recorded": a printed line says why."""
     try:
-        if found := largest_kept(model, image_size, LARGE if model == SMALL else SMALL):
-            return found, "measured"
-        why = "" if recorded else "no search of T8 (notebook 09) is kept here"
+        return largest_kept(model, image_size, LARGE if model == SMALL else SMALL), "measured"
     except UseError as problem:
-        why = str(problem)
-    if why:
-        print(f"{model}: {why}.")
-    return recorded, "recorded"
+        print(f"{model}: {problem}.")
+        return LARGEST.get((model, image_size)), "recorded"

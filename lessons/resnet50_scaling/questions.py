@@ -4,7 +4,7 @@ import math
 from functools import partial
 from itertools import combinations, product
 from operator import sub
-from statistics import fmean, median, median_high, pstdev, stdev
+from statistics import fmean, median, median_high, median_low, pstdev, stdev
 
 from labs.checks.judging import NotDone, judges
 from labs.checks.reading import close, near
@@ -75,6 +75,11 @@ formula(
         (lambda speedups: (fmean(speedups), ..., ...), "The mean is that of the speedups: take logarithms first."),
         (partial(_interval, root=lambda n: 1), "The ends are t standard *deviations* away. How does a mean vary?"),
         (partial(_interval, factor=1.96), "This is the factor for very many rounds. Here it is Student's t."),
+        (lambda speedups: (..., *_interval(speedups)[:0:-1]), "The ends are in the wrong order: the lower one first."),
+        (
+            lambda speedups: sorted(_interval(speedups)),
+            "The numbers are right, in another order: first the mean, then the lower end, then the upper one.",
+        ),
         (partial(_interval, share=0.95), "This leaves out 5 % on each side. How much is left out on both together?"),
         (partial(_interval, spread=pstdev), "You divide by n: `pstdev` does, and NumPy's `std` without `ddof=1`."),
     ],
@@ -90,19 +95,23 @@ def _usual(epochs, first=1, begin=0, middle=median):
 formula(
     "resnet50.13",
     right=_usual,
-    cases=[([[9.0, 2.5, 2.4], [1.0, 1.3, 5.0], [1.0, 1.2, 1.1, 1.4]],), ([[9.0, 2.5], [1.0, 3.0], [1.4, 2.0]],)],
+    cases=[
+        ([[9.0, 2.5, 2.4], [1.0, 1.3, 5.0], [1.0, 1.2, 1.1, 1.4]],),
+        ([[9.0, 2.5], [1.0, 3.0], [1.4, 2.0]],),
+        ([[9.0, 2.5], [1.5, 3.1], [1.4, 2.0], [7.0, 8.0]],),
+    ],
     wrong=[
         (partial(_usual, first=0), "This includes the first epoch. What happens in it that never happens again?"),
         (partial(_usual, middle=fmean), "This is a mean, which one slow step shifts. Take the median."),
         (lambda epochs: median(map(median, epochs[1:])), "First put the steps of all steady epochs together."),
         (partial(_usual, first=0, begin=1), "The first *step* of each epoch is missing. What is not to count?"),
         (
-            partial(_usual, middle=median_high),
+            [partial(_usual, middle=median_high), partial(_usual, middle=median_low)],
             "With an even number of steps, two are in the middle. What is the median?",
         ),
         (partial(_usual, middle=lambda steps: steps[len(steps) // 2]), "In which order are your steps?"),
     ],
-    otherwise="Leave out the first epoch, sort all the other steps, and take the middle.",
+    otherwise="Which steps count, and which of them is in the middle?",
 )
 
 

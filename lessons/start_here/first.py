@@ -1,7 +1,7 @@
 """The first measurement: a small network trained on 1 and on 2 workers, in turns."""
 
 from labs import devices, jobs, results
-from labs.results import intervals, metrics
+from labs.results import intervals
 
 LOCAL_BATCH = 64  # images per worker and step
 
@@ -10,34 +10,20 @@ def measure():
     """Train SmallCNN on 1 and on 2 workers, 6 epochs of each, the first as warm-up, in turns.
 
     Returns the runs (labs.results.load) that came to be on record: none, or without a steady epoch, where a training
-    was interrupted or failed, which is printed.
+    was interrupted or failed, which is printed. So is what two workers share here, where not each has its own device.
     """
-    print(*(line + "\n" for line in told()), sep="", end="")
-    env = {"CUDA_VISIBLE_DEVICES": "-1"} if len(devices.gpus()) == 1 else {}
+    gpus, env = len(devices.gpus()), {}
+    if gpus == 1:
+        print("This machine has one GPU, and two workers need two: so here each worker is a CPU core.")
+        env = {"CUDA_VISIBLE_DEVICES": "-1"}
+    if gpus < 2 and devices.cores() == 1:
+        print("This machine has one core, which both workers share (oversubscribed): expect no speedup.")
     sizes = ["--model=SmallCNN", "--image_size=96", "--images=512", "--epochs=6"]
     with jobs.Turns() as turns:
         for workers in (1, 2):
             asked = [*sizes, f"--workers={workers}", f"--batch_size={workers * LOCAL_BATCH}"]
             turns.start("-m", "labs.training.program", *asked, name=f"first_w{workers}", env=env)
-    runs = results.load(job.record for job in turns.jobs if job.record.exists())
-    if note := busy(runs):
-        print(f"Mind that {note}.")
-    return runs
-
-
-def busy(runs):
-    """What a reader must know about other programs during the runs of `measure`, or None."""
-    return metrics.quiet_rounds(*runs[::-1])[1] if len(runs) == 2 else None
-
-
-def told():
-    """Lines to be read before two workers are measured here; [] if each of them has a device of its own."""
-    lines, gpus = [], len(devices.gpus())
-    if gpus == 1:
-        lines.append("This machine has one GPU, and two workers need two: so here each worker is a CPU core.")
-    if gpus < 2 and devices.cores() == 1:
-        lines.append("This machine has one core, which both workers share (oversubscribed): expect no speedup.")
-    return lines
+    return results.load(job.record for job in turns.jobs if job.record.exists())
 
 
 def speedup(runs):

@@ -30,7 +30,7 @@ def course(rows, path="everything", folder="."):
     lessons = tasks.on_path(path)
     longest = max(lesson.minutes for lesson in lessons)
     checked, handed_in, step = 1.1 * longest, 1.47 * longest, 0.155 * longest  # where the columns begin
-    figure, (axis,) = new_figure(width=10.5, height=1.3 + 0.26 * len(lessons))
+    figure, (axis,) = new_figure(width=11, height=1.5 + 0.26 * len(lessons))
     text = partial(axis.text, va="center", fontsize=9)
     names, sentences = [], []
     for place, lesson in enumerate(lessons):
@@ -56,13 +56,13 @@ def course(rows, path="everything", folder="."):
     axis.set_xlabel("minutes that the notebook states", loc="left")
     axis.grid(axis="y", visible=False)
     axis.set_yticks(range(len(names)), names, fontsize=9, ha="left")
-    axis.tick_params(axis="y", length=0, pad=4.9 * max(map(len, names)))
+    axis.tick_params(axis="y", length=0, pad=5 * max(map(len, names)))  # in points
     needed = [lesson for lesson in lessons if not lesson.optional]
     right, count, letters = _stand(rows, needed)
     hours = round(sum(lesson.minutes for lesson in needed) / 30) / 2
     head = f"{NAMES[path]}: {len(lessons)} notebooks, {hours:g} hours, {right} of {count} checks right, "
     head += f"{sum(letters.values())} of {len(letters)} tasks done"
-    axis.set_title(head, fontsize=10)
+    figure.suptitle(head, fontsize=10)
     note = "a bar fills as its checks become right"
     left = [_number(lesson) for lesson in tasks.lessons().values() if lesson not in lessons]
     if left:
@@ -121,8 +121,10 @@ def predictions():
                 limit = max(limit, 1.5 * _shown(ratio), 1.5 / _shown(ratio))
             said = f"outcome / prediction {', '.join(f'{ratio:.3g}' for ratio in row['ratios'])}"
         else:
-            said = f"right: {row['outcome']}" if row["right"] else f"you said {row['predicted']}, found {row['outcome']}"
-            box = {"boxstyle": "round", "fc": "white", "ec": COLOURS[2] if row["right"] else COLOURS[1]}
+            said, edge = f"you said {row['predicted']}, found {row['outcome']}", COLOURS[1]
+            if row["right"]:
+                said, edge = f"right: {row['outcome']}", COLOURS[2]
+            box = {"boxstyle": "round", "fc": "white", "ec": edge}
             axis.text(1, place, said, ha="center", va="center", fontsize=9, bbox=box)
         sentences.append(f"{row['id']}: {said}.")
     axis.axvline(1, color="0.3", lw=1, ls="--")

@@ -1,13 +1,13 @@
 """The kernel's side: asks the fork server to try a script out. It is started once, and ends with its kernel."""
 
 import atexit
+import contextlib
 import dataclasses
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +52,9 @@ def try_out_script(script: str | Path, performances: list[Performance]) -> list[
     key = hash((str(script), beside, tuple(performances)))
     if key in _known:
         return _known[key]
+    plays = [dataclasses.asdict(performance) for performance in performances]
     with tempfile.TemporaryDirectory(prefix="tryout_") as folder:
         limits = {"cpu_seconds": CPU_SECONDS, "patience": PATIENCE}
-        plays = [dataclasses.asdict(performance) for performance in performances]
         facts = _server.ask({"script": str(script), "plays": plays, "folder": folder, **limits})
     if not any(each["stopped"] for each in facts):  # perhaps on a busy machine
         _known[key] = facts
@@ -67,32 +67,25 @@ class _Server:
     process: Any = None
     errors: Any = None  # a temporary file with its standard error
 
-    def __init__(self):
-        self._turn = threading.Lock()
-
     def ask(self, request):
-        with self._turn:
-            process = self._running()
-            try:
-                process.stdin.write(json.dumps(request).encode() + b"\n")
-                process.stdin.flush()
-                answer = process.stdout.readline()
-            except BrokenPipeError:
-                answer = b""
-            except BaseException:  # an interrupt: what runs must end, and its answer is nobody's
-                self.stop()
-                raise
-            if not answer:
-                self.stop()
-                self.errors.seek(0)
-                said = self.errors.read().decode(errors="replace").strip().split("\n")[-1][:300]
-                raise NotDone(f"The script cannot be tried out: the process for it has ended. It said: {said}")
-            return json.loads(answer)
+        if self.process is None or self.process.poll() is not None:
+            self._start()
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.write(json.dumps(request).encode() + b"\n")
+                self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+        except BaseException:  # an interrupt: what runs must end, and its answer is nobody's
+            self.stop()
+            raise
+        if not answer:
+            self.stop()
+            self.errors.seek(0)
+            said = self.errors.read().decode(errors="replace").strip().split("\n")[-1][:300]
+            raise NotDone(f"The script cannot be tried out: the process for it has ended. It said: {said}")
+        return json.loads(answer)
 
-    def _running(self):
-        """The server's process, started where there is none or it has ended."""
-        if self.process is not None and self.process.poll() is None:
-            return self.process
+    def _start(self):
         self.errors = tempfile.TemporaryFile()
         command = [*launch.MORTAL, *GUARD, sys.executable, "-P", "-m", "lessons.tryout.server"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self.errors}
@@ -100,7 +93,6 @@ class _Server:
         env = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
         env |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "OPENBLAS_NUM_THREADS": "1"}
         self.process = subprocess.Popen(command, env=env, cwd=tempfile.gettempdir(), start_new_session=True, **pipes)
-        return self.process
 
     def stop(self):
         """End the server, and with it all that it has started."""

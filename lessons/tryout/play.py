@@ -17,7 +17,6 @@ import importlib
 import json
 import linecache
 import os
-import re
 import sys
 import traceback
 import types
@@ -25,11 +24,14 @@ from pathlib import Path
 from unittest import mock
 
 from labs import blanks, files
+from labs.checks.student_code import error_text
 
 
 def nothing():
     """The facts before the first line of a script."""
-    return {"strategies": [], "networks": [], "fits": []} | {"error": None, "stopped": False, "record": None, "hvd": {}}
+    hvd = {"started": False, "early": False, "pins": []}
+    lists = {"strategies": [], "networks": [], "fits": []}
+    return lists | {"error": None, "stopped": False, "record": None, "hvd": hvd}
 
 
 def prepare():
@@ -48,8 +50,8 @@ def play(script, to, *, arguments, images, rank, size, local_size, played_by):
 
     def leave():
         sys.stdout.flush()
-        records = sorted(Path(os.environ["LABS_RUNS"]).glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
-        facts["record"] = json.loads(records[-1].read_text()) if records else None
+        for record in Path(os.environ["LABS_RUNS"]).glob("*.json"):  # there is one at most
+            facts["record"] = json.loads(record.read_text())
         files.write(to, json.dumps(facts, default=standins.plain))
         os._exit(0)
 
@@ -90,23 +92,14 @@ def mistake(script, line, says):
 
 def _error(problem, script):
     """The mistake that an exception shows; None for a program that ends itself without an error."""
-    says = f"{type(problem).__name__}: {_reason(problem)}".rstrip(": ")
+    says = error_text(problem)
     if isinstance(problem, SystemExit):
         if problem.code in (None, 0):
             return None
         if isinstance(problem.code, int):  # as argparse ends: it has said why
             sys.stderr.flush()
-            says = f"SystemExit: {Path('../err').read_text(errors='replace').strip().split(chr(10))[-1][:300]}"
-    if isinstance(problem, SyntaxError) and problem.filename == script:
-        return mistake(script, problem.lineno, says)
+            says = f"SystemExit: {Path('../err').read_text(errors='replace').strip().split(chr(10))[-1][:300]}."
     lines = [frame.lineno for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == script]
+    if isinstance(problem, SyntaxError) and problem.filename == script:
+        lines = [problem.lineno]
     return mistake(script, lines[-1] if lines else None, says)
-
-
-def _reason(problem):
-    """The first line that an exception says, or of TensorFlow's long ones the one that holds the reason."""
-    said = problem.msg if isinstance(problem, SyntaxError) else str(problem)
-    lines = [line.strip() for line in said.split("\n") if line.strip()]
-    if lines and lines[0].startswith("Graph execution error"):
-        lines = [line for line in lines if not line.startswith(("File ", "[[", "Graph execution", "Detected at"))][-1:]
-    return re.sub(r"\{\{function_node .*?\}\} | \[Op:.*", "", lines[0])[:400] if lines else ""

@@ -4,10 +4,8 @@ Horovod itself is not needed, nor is an exchange: what a rank would do is seen f
 of one machine could not tell a rank from its local rank, which is the mistake that matters on two nodes.
 """
 
-import inspect
 import sys
 from types import SimpleNamespace
-from typing import Any
 from unittest import mock
 
 import keras
@@ -19,21 +17,16 @@ from lessons.tryout.client import horovod_numbers
 
 def put(facts, rank, size, local_size, leave):
     """Put the stand-ins in place, for the rest of this process; leave() is called at the first `fit`."""
-    facts["hvd"] = seen = {"started": False, "early": False, "pins": []}
-    sys.modules.update(_horovod(horovod_numbers(rank, size, local_size), seen))
+    sys.modules.update(_horovod(horovod_numbers(rank, size, local_size), facts["hvd"]))
     from labs import hvd
 
-    class PlayedRecorder(keras.callbacks.Callback):
+    class Recorder(keras.callbacks.Callback):
         """Starts no record: `fit` is never reached by all ranks."""
 
         rank, record, path = 0, mock.MagicMock(), mock.MagicMock()
 
         def __init__(self, *args, **options):
             super().__init__()
-
-    def pin(*args, **options):
-        seen["pins"].append(dict(inspect.signature(real_pin).bind(*args, **options).arguments))
-        return real_pin(*args, **options)
 
     def compiled(given):
         if isinstance(given["optimizer"], mock.Mock):  # a blank
@@ -46,15 +39,14 @@ def put(facts, rank, size, local_size, leave):
         facts["fits"].append(fact)
         leave()
 
-    real, training.Recorder = training.Recorder, PlayedRecorder
-    PlayedRecorder.__name__ = real.__name__  # by which the facts name it
-    real_pin, devices.pin = devices.pin, pin
+    training.Recorder = Recorder
+    devices.pin = standins.before(devices.pin, lambda given: facts["hvd"]["pins"].append(dict(given)))
     ranks.check_shards = lambda numbers, n, dropped=0: None  # of ranks that are not there
     keras.Model.compile = standins.before(keras.Model.compile, compiled)
     keras.Model.fit = standins.before(keras.Model.fit, fitted)
 
 
-def _horovod(numbers, seen) -> dict[str, Any]:
+def _horovod(numbers, seen):
     """{name: module} of a Horovod on which labs.hvd stands: it knows its numbers, and other ranks bring what this one
     brings. Its own Keras classes are there, too, since a script may take them by mistake."""
 
@@ -69,22 +61,24 @@ def _horovod(numbers, seen) -> dict[str, Any]:
         optimizer._allreduce_grads = True  # by which compat knows it
         return optimizer
 
-    common = {name: number(value) for name, value in numbers.items()}
-    common |= {"init": lambda: seen.update(started=True), "is_initialized": lambda: seen["started"]}
-    common |= {"shutdown": lambda: None, "allgather_object": lambda value: [value] * numbers["size"]}
-    common |= {"Average": 0, "Sum": 1}
-    common |= dict.fromkeys(("allreduce", "grouped_allreduce", "broadcast"), lambda tensor, *_, **options: tensor)
+    def same(tensor, *_, **options):
+        return tensor
+
     names = "BroadcastGlobalVariablesCallback", "MetricAverageCallback"
     kinds = {name: type(name, (keras.callbacks.Callback,), {"__init__": lambda self, *_: None}) for name in names}
-    callbacks = SimpleNamespace(**kinds)
-    own = SimpleNamespace(**common, DistributedOptimizer=DistributedOptimizer, callbacks=callbacks)
-    plain = SimpleNamespace(**common, keras=own)
-    return {
-        "horovod": SimpleNamespace(tensorflow=plain, keras=own),
-        "horovod.tensorflow": plain,
-        "horovod.keras": own,
-        "horovod.tensorflow.keras": own,
-        "horovod.keras.callbacks": callbacks,
-        "horovod.tensorflow.keras.callbacks": callbacks,
-        "horovod.common.exceptions": SimpleNamespace(HorovodInternalError=RuntimeError),
-    }
+    horovod = SimpleNamespace(
+        **{name: number(value) for name, value in numbers.items()},
+        **dict.fromkeys(("allreduce", "grouped_allreduce", "broadcast"), same),
+        init=lambda: seen.update(started=True),
+        is_initialized=lambda: seen["started"],
+        shutdown=lambda: None,
+        allgather_object=lambda value: [value] * numbers["size"],
+        Average=0,
+        Sum=1,
+        DistributedOptimizer=DistributedOptimizer,
+        callbacks=SimpleNamespace(**kinds),
+    )
+    horovod.tensorflow = horovod.keras = horovod
+    modules = dict.fromkeys(("horovod", "horovod.tensorflow", "horovod.keras", "horovod.tensorflow.keras"), horovod)
+    modules |= {f"{name}.callbacks": horovod.callbacks for name in ("horovod.keras", "horovod.tensorflow.keras")}
+    return modules | {"horovod.common.exceptions": SimpleNamespace(HorovodInternalError=RuntimeError)}

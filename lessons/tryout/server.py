@@ -19,16 +19,14 @@ from pathlib import Path
 
 import psutil
 
-from labs.jobs.guard import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG
+from labs.jobs.guard import PR_SET_CHILD_SUBREAPER
 from lessons.tryout import play
-
-_prctl = ctypes.CDLL(None).prctl
 
 
 def main():
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints must not be taken for a reply
-    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
     play.prepare()
     gc.freeze()
     for line in sys.stdin:
@@ -39,8 +37,8 @@ def perform(script, plays, folder, cpu_seconds, patience):
     """The facts of all plays of a script, which run at the same time below `folder`; nothing of them stays."""
     fork, limit = multiprocessing.get_context("fork"), time.monotonic() + patience
     places = [Path(folder, str(number)) for number in range(len(plays))]
-    arguments = [(script, one, place, cpu_seconds, os.getpid()) for one, place in zip(plays, places, strict=True)]
-    processes = [fork.Process(target=_begin, args=each) for each in arguments]
+    pairs = zip(plays, places, strict=True)
+    processes = [fork.Process(target=_begin, args=(script, one, place, cpu_seconds)) for one, place in pairs]
     for process in processes:
         process.start()
     for process in processes:
@@ -58,12 +56,10 @@ def perform(script, plays, folder, cpu_seconds, patience):
     return [_facts(place, script, process.exitcode) for place, process in zip(places, processes, strict=True)]
 
 
-def _begin(script, performance, place, cpu_seconds, parent):
-    """Make this forked process one that ends with its parent and has a folder and limits of its own; then play."""
+def _begin(script, performance, place, cpu_seconds):
+    """Give this forked process, which ends with the server (labs/jobs/guard.py), a folder and limits of its own; then
+    play."""
     os.setsid()
-    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
     (place / "work").mkdir(parents=True)
     for stream, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(place / name, os.O_CREAT | os.O_WRONLY, 0o600), stream)
@@ -84,7 +80,7 @@ def _facts(place, script, code):
         facts = play.nothing() | {"stopped": code in (-signal.SIGXCPU, -signal.SIGKILL)}
         at = re.search(rf'File "{re.escape(script)}", line (\d+)', (place / "where").read_text())
         died = f"was ended by signal {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        says = "does not come to an end, and was stopped" if facts["stopped"] else f"the whole program {died}"
+        says = "does not come to an end, and was stopped." if facts["stopped"] else f"the whole program {died}."
         facts["error"] = play.mistake(script, int(at[1]) if at else None, says)
     return facts | {"log": (place / "out").read_text(errors="replace")}
 

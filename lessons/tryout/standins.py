@@ -12,8 +12,6 @@ import tensorflow as tf
 from labs import compat, data, devices
 from labs.data.datasets import Dataset
 
-SPARE = 1  # devices more than a script asks for: as on a machine with many GPUs, where a part of them is asked for
-
 
 def put(facts, images):
     """Put the stand-ins in place, for the rest of this process."""
@@ -34,7 +32,7 @@ def put(facts, images):
 
 
 def _load(n):
-    def load(name="digits", *, images=None, **options):
+    def load(name="digits", *, images=None):
         """n small images, each of a class of its own: the label of an image is its number."""
         count = images or n
         return Dataset("numbered", np.zeros((count, 8, 8, 3), np.uint8), np.arange(count), list(map(str, range(count))))
@@ -44,44 +42,33 @@ def _load(n):
 
 def _workers(real):
     @wraps(real)
-    def workers(count, pin=True, kind=None):
-        more = SPARE if isinstance(count, int) and count > 0 else 0
-        return real(count + more, pin=False)[:count]
+    def workers(count, **options):
+        """One more is there than is asked for: as on a machine with many GPUs, of which a part is asked for."""
+        return real(count + 1, pin=False)[:count]
 
     return workers
 
 
 def _application(name, real, facts):
     """A function that makes a tiny network with the signature of `real`, a function of keras.applications."""
-    signature = inspect.signature(real)
 
-    @wraps(real)
-    def build(*args, **options):
-        bound = signature.bind(*args, **options)
-        bound.apply_defaults()
-        options = bound.arguments
-        tensor, top = options.get("input_tensor"), options["include_top"]
-        shape = tuple(tensor.shape[1:]) if tensor is not None else options["input_shape"]
-        activation = options.get("classifier_activation", "softmax")
-        facts["networks"].append(
-            {
-                "name": name,
-                "weights": options["weights"],
-                "input_shape": shape,
-                "classes": options.get("classes"),
-                "logits": bool(top) and keras.activations.get(activation).__name__ == "linear",
-                "in_scope": tf.distribute.has_strategy(),
-            }
-        )
+    def build(options):
+        tensor, top, classes = options["input_tensor"], options["include_top"], options["classes"]
+        shape, activation = options["input_shape"], options["classifier_activation"]
+        if tensor is not None:
+            shape = tuple(tensor.shape[1:])
+        made = {"name": name, "weights": options["weights"], "input_shape": shape, "classes": classes}
+        logits = bool(top) and keras.activations.get(activation).__name__ == "linear"
+        facts["networks"].append(made | {"logits": logits, "in_scope": tf.distribute.has_strategy()})
         inputs = tensor if tensor is not None else keras.Input(shape or (224, 224, 3))
         outputs = keras.layers.Identity()(inputs)
-        if top or options.get("pooling"):
+        if top or options["pooling"]:
             outputs = keras.layers.GlobalAveragePooling2D()(inputs)
         if top:
-            outputs = keras.layers.Dense(options.get("classes"), activation=activation)(outputs)
-        return keras.Model(inputs, outputs, name=options.get("name") or name.lower())
+            outputs = keras.layers.Dense(classes, activation=activation)(outputs)
+        return keras.Model(inputs, outputs, name=options["name"] or name.lower())
 
-    return build
+    return before(real, build)
 
 
 def _mirrored(kind, facts):
@@ -104,67 +91,57 @@ def _mirrored(kind, facts):
 
 
 def before(real, act):
-    """The function `real`; its arguments, {name: value} with all defaults, go through act(arguments) first."""
+    """The function `real`; its arguments, {name: value} with all defaults, go through act(arguments) first. What that
+    returns, if anything, is returned instead."""
     signature = inspect.signature(real)
 
     @wraps(real)
     def called(*args, **options):
         bound = signature.bind_partial(*args, **options)
         bound.apply_defaults()
-        act(bound.arguments)
-        return real(*bound.args, **bound.kwargs)
+        instead = act(bound.arguments)
+        return real(*bound.args, **bound.kwargs) if instead is None else instead
 
     return called
 
 
 def given(self, x, y, batch_size, epochs, verbose, callbacks, steps_per_epoch, **_):
     """What a `fit` is given, as facts. passes: two epochs, each a list of steps, each a list of sample numbers."""
-    counted = bool(steps_per_epoch) or not isinstance(x, tf.data.Dataset) or int(x.cardinality()) >= 0
-    optimizer, loss = self.optimizer, getattr(self, "loss", None)
-    settings = {key: value for key, value in optimizer.get_config().items() if isinstance(value, bool | int | float)}
+    optimizer, usual = self.optimizer, keras.optimizers.SGD().get_config()
+    changed = {key: value for key, value in optimizer.get_config().items() if value and value != usual.get(key)}
     return {
         "x": type(x).__name__,
         "passes": [_batches(x, y, batch_size, steps_per_epoch) for _ in range(2)],
-        "counted": counted,
+        "counted": bool(steps_per_epoch) or not isinstance(x, tf.data.Dataset) or int(x.cardinality()) >= 0,
         "epochs": epochs,
         "verbose": 1 if verbose == "auto" else verbose,
         "callbacks": [[kind.__name__ for kind in type(callback).__mro__] for callback in listed(callbacks)],
         "mirrored": isinstance(compat.strategy(self), tf.distribute.MirroredStrategy),
-        "optimizer": {"name": type(optimizer).__name__, **settings},
+        "optimizer": changed | {"name": type(optimizer).__name__},
         "rate": float(keras.ops.convert_to_numpy(optimizer.learning_rate)),  # in the first step
-        "from_logits": bool(getattr(loss, "from_logits", False) or getattr(loss, "_fn_kwargs", {}).get("from_logits")),
-        "outputs": _outputs(self),
+        "from_logits": getattr(self.loss, "from_logits", False),
+        "outputs": self.compute_output_shape((None, 8, 8, 3))[1:],
     }
-
-
-def _outputs(model):
-    """The shape that a model gives for one image, without the batch; None where Keras cannot tell."""
-    try:
-        return model.compute_output_shape((None, 8, 8, 3))[1:]
-    except Exception:
-        return None
 
 
 def listed(callbacks):
     """The callbacks that a `fit` is given, as a list."""
-    callbacks = getattr(callbacks, "callbacks", callbacks)  # of a CallbackList
-    return list(callbacks) if isinstance(callbacks, list | tuple) else [] if callbacks is None else [callbacks]
+    return keras.tree.flatten(callbacks) if callbacks else []
 
 
 def _batches(x, y, batch_size, steps):
     """The sample numbers of each step of an epoch; None for what can be read once only."""
     if isinstance(x, tf.data.Dataset):
-        labels = (element[1] for element in x.take(steps or 1000).as_numpy_iterator() if isinstance(element, tuple))
-        return [_numbers(batch) for batch in labels]
+        elements = x.take(steps or 1000).as_numpy_iterator()
+        return [_numbers(element[1]) for element in elements if isinstance(element, tuple)]
     if isinstance(x, np.ndarray | tf.Tensor) and y is not None:
-        numbers, batch = _numbers(np.asarray(y)), batch_size or 32
+        numbers, batch = _numbers(y), batch_size or 32
         return [numbers[start : start + batch] for start in range(0, len(numbers), batch)]
     return None
 
 
 def _numbers(labels):
-    labels = np.atleast_1d(labels)
-    return (labels.argmax(-1) if labels.ndim > 1 and labels.shape[-1] > 1 else labels.reshape(-1)).astype(int).tolist()
+    return np.ravel(labels).astype(int).tolist()
 
 
 def plain(value):

@@ -10,25 +10,24 @@ def table(runs, first, second):
     versions = {
         "every step, as recorded": runs,
         "whole seconds, at face value": [rounded(run, counted=False) for run in runs],
-        "whole seconds, rounding counted": [rounded(run) for run in runs],
+        "whole seconds, rounding counted": [rounded(run, counted=True) for run in runs],
     }
     rows = []
     for name, several in versions.items():
-        row = {"epoch times": name, "ratio of efficiencies": None, "95 % interval": None}
-        if several is not runs and any(0 in metrics.sample(run)[0] for run in several):
-            rows.append(row | {"difference real?": f"{verdict.OPEN}: the log says 0 s"})
-            continue
-        told = verdict.compare(several, first, second)
-        row["ratio of efficiencies"] = told.ratio
-        row["95 % interval"] = f"[{told.interval[0]:.3f}, {told.interval[1]:.3f}]" if told.interval else ""
-        rows.append(row | {"difference real?": told.said})
+        ratio, interval, said = None, None, f"{verdict.OPEN}: the log says 0 s"
+        if not any(0 in metrics.sample(run)[0] for run in several):
+            told = verdict.compare(several, first, second)
+            ratio, said = told.ratio, told.said
+            interval = f"[{told.interval[0]:.3f}, {told.interval[1]:.3f}]" if told.interval else ""
+        shown = {"ratio of efficiencies": ratio, "95 % interval": interval, "difference real?": said}
+        rows.append({"epoch times": name} | shown)
     return rows
 
 
-def rounded(run, counted=True):
+def rounded(run, counted):
     """The run as a log with times in whole seconds would tell it; counted: whether it says so, too."""
-
-    def whole(epoch):
-        return epoch.model_copy(update={"seconds": float(round(epoch.seconds)), "resolution": float(counted)})
-
-    return run.model_copy(update={"epochs": list(map(whole, run.epochs))})
+    epochs = [
+        epoch.model_copy(update={"seconds": float(round(epoch.seconds)), "resolution": float(counted)})
+        for epoch in run.epochs
+    ]
+    return run.model_copy(update={"epochs": epochs})

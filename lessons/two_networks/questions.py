@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from statistics import fmean, variance
+from statistics import fmean, pvariance, variance
 
 from labs.checks.judging import judges
 from lessons import own_runs
@@ -102,6 +102,7 @@ formula(
             _second(lambda a, b: math.sqrt(variance(a) + variance(b))),
             "The variance of a mean of n values is smaller than that of one value: divide by n.",
         ),
+        (_second(lambda a, b: math.sqrt(sum(pvariance(x) / len(x) for x in (a, b)))), "You divide by n, not n - 1."),
         (_second(lambda a, b: _error(a) + _error(b)), "You added standard errors. Of independent means, what adds up?"),
         (
             lambda *times: (..., _error(*([math.log(time) for time in each] for each in times))),
@@ -149,6 +150,8 @@ formula(
         (0.98, 1.10, 0.05),
         (0.97, 1.03, 0.01),
         (0.90, 1.08, 0.2),
+        (1.0, 1.2, 0.05),
+        (0.8, 1.0, 0.05),
         (0.81, 1.10, 0.2),  # between 1 - matters and 1 / (1 + matters)
     ],
     wrong=[

@@ -1,6 +1,7 @@
 """The tables of notebooks 22 and 23 that compare trainings."""
 
 import json
+import re
 from pathlib import Path
 from statistics import fmean
 
@@ -10,29 +11,34 @@ from labs.results import intervals
 from labs.show import tables
 
 
+def bounded(estimate, digits):
+    """A labs.results.intervals.Estimate as a cell of a table: the value, and its interval where there is one."""
+    value, *ends = (f"{number:{digits}}" for number in (estimate.value, *(estimate.interval or ())))
+    return f"{value} [{', '.join(ends)}]" if ends else value
+
+
+def _columns(trainings):
+    return {key: [training[key] for training in trainings] for key in trainings[0]}
+
+
 def by_k(log):
     """Show the trainings of scripts/local_sgd.py for each k.
 
     log: what the script printed, a path. Returns {k: labs.results.intervals.Estimate} of the steps per second, divided
     by those with the first k of the same repeat, for each later k.
     """
-    lines = [line for line in Path(log).read_text().splitlines() if '{"k"' in line]
-    trained = [json.loads(line[line.index("{") :]) for line in lines]
-    seconds = grouped((training["k"], training["step_seconds"]) for training in trained)
-    rows, gains = [], {}
+    trained = [json.loads(found) for found in re.findall(r'\{"k".*\}', Path(log).read_text())]
+    rows, gains, first = [], {}, []
     for k, of_k in grouped((training["k"], training) for training in trained).items():
-        row = {"k": k, "means": of_k[0]["means"], "step": 1000 * fmean(seconds[k]), "gain": "1"}
-        if rows:
-            gains[k] = gain = intervals.paired(seconds[rows[0]["k"]][: len(of_k)], seconds[k])
-            row["gain"] = f"{gain.value:.3g}" + (" [{:.3g}, {:.3g}]".format(*gain.interval) if gain.interval else "")
-        row["accuracy"] = fmean(training["accuracy"] for training in of_k)
-        rows.append(row | {"identical": all(training["identical"] for training in of_k)})
-    headers = {"step": "step (ms), measured", "gain": "steps/s against k = 1"}
-    tables.show(
-        rows,
-        ("k", "means", "step", "gain", "accuracy", "identical"),
-        headers | {"identical": "weights identical at the end"},
-    )
+        of, gain = _columns(of_k), "1"
+        if first:
+            gains[k] = intervals.paired(first[: len(of_k)], of["step_seconds"])
+            gain = bounded(gains[k], ".3g")
+        first = first or of["step_seconds"]
+        row = {"k": k, "means": of["means"][0], "step (ms), measured": 1000 * fmean(of["step_seconds"])}
+        row |= {"steps/s against k = 1": gain, "accuracy": fmean(of["accuracy"])}
+        rows.append(row | {"weights identical at the end": all(of["identical"])})
+    tables.show(rows)
     return gains
 
 
@@ -43,15 +49,14 @@ def by_batch(trainings):
     """
     rows, means = [], {}
     for batch, of_seeds in trainings.items():
-        accuracy = [training["test"] for training in of_seeds]
+        of = _columns(of_seeds)
+        accuracy, steps = of["test"], of["steps"][0]
         means[batch], (low, high) = fmean(accuracy), intervals.shares(accuracy)
         span = f"[{low:.3f}, {high:.3f}]" if len(set(accuracy)) > 1 else "(the same with all seeds)"
-        row = {"batch": batch, "rate": of_seeds[0].get("rate"), "steps": of_seeds[0]["steps"]}
-        row |= {key: fmean(training[key] for training in of_seeds) for key in ("seconds", "loss")}
-        rows.append(row | {"images": batch * row["steps"], "accuracy": f"{means[batch]:.3f} {span}"})
-    columns = ("batch", "rate", "steps", "images", "seconds", "loss", "accuracy")
-    headers = {"seconds": "seconds (measured)", "loss": "training loss at the end", "accuracy": "test accuracy"}
-    tables.show(rows, columns, headers)
+        row = {"batch": batch, "rate": of_seeds[0].get("rate"), "steps": steps, "images": batch * steps}
+        row |= {"seconds (measured)": fmean(of["seconds"]), "training loss at the end": fmean(of["loss"])}
+        rows.append(row | {"test accuracy": f"{means[batch]:.3f} {span}"})
+    tables.show(rows)
     return max(means, key=means.get)
 
 
@@ -59,22 +64,21 @@ def steps_to_target(measured):
     """Show [{batch, rate, steps of each seed}], with intervals over the seeds."""
     rows = []
     for row in measured:
-        estimate = intervals.mean(row["steps"])
-        low, high = estimate.interval or (estimate.value, estimate.value)
-        steps = f"{estimate.value:.0f} [{low:.0f}, {high:.0f}]"
-        rows.append(row | {"steps": steps, "images": f"{row['batch'] * estimate.value:,.0f}"})
-    tables.show(rows, ("batch", "rate", "steps", "images"), {"rate": "best rate", "steps": "steps to 95 %"})
+        steps, batch = intervals.mean(row["steps"]), row["batch"]
+        found = {"batch": batch, "best rate": row["rate"], "steps to 95 %": bounded(steps, ".0f")}
+        rows.append(found | {"images": f"{batch * steps.value:,.0f}"})
+    tables.show(rows)
 
 
 def outcomes(*notebooks):
     """Show what came of the student's predictions in these notebooks, as far as it is known."""
     rows = []
     for each in predictions():
-        if each["notebook"] in notebooks and each["outcome"] is not None:
-            found, span = each["outcome"], each["interval"]
-            text = f"{found:.3g}" if isinstance(found, float) else str(found)
-            text += " [{:.3g}, {:.3g}]".format(*span) if span else ""
-            rows.append({"notebook": each["notebook"].partition("_")[0], "prediction": each["title"], "outcome": text})
+        found, number = each["outcome"], each["notebook"].partition("_")[0]
+        if each["notebook"] in notebooks and found is not None:
+            if isinstance(found, float):
+                found = bounded(intervals.Estimate(found, each["interval"]), ".3g")
+            rows.append({"notebook": number, "prediction": each["title"], "outcome": str(found)})
     if rows:
         tables.show(rows)
     else:

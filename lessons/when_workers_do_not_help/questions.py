@@ -34,10 +34,10 @@ formula(
         (lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k), "Every rank has to wait for the exchange. Where is it?"),
         (lambda s, c, e, k: (s + c) / (s + c / k + e), "`per_image` is for one image. How many has a step?"),
         (lambda s, c, e, k: (s + 32 * c) / (s + 32 // k * c + e), "This rounds a rank's share: keep the fraction."),
+        (lambda s, c, e, k: (s + 32 * c + e) / (s + 32 * c / k + e), "Does one rank exchange anything?"),
         (lambda s, c, e, k: (s + 32 * c) / (s + 32 * c + e), "Each rank computes all 32 images. What is its share?"),
         (lambda s, c, e, k: (s + 32 * c) / ((s + 32 * c) / k + e), "Do the ranks also share the start of operations?"),
         (lambda s, c, e, k: (s + 32 * c) / (32 * c / k + e), "With several ranks, the start of operations is missing."),
-        (lambda s, c, e, k: 32 * c / (32 * c / k + e), "The start of operations is missing. Which steps have it?"),
     ],
     otherwise="What does a step consist of on one rank, and what on several?",
 )

@@ -7,42 +7,35 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import log_softmax, softmax
 from threadpoolctl import ThreadpoolController
 
 HIDDEN = 32
 SHAPES = ((64, HIDDEN), (1, HIDDEN), (HIDDEN, 10), (1, 10))  # weights and biases of two layers
-SIZE = sum(rows * columns for rows, columns in SHAPES)
-TRAIN, VALIDATION = 1280, 250  # images; the other 267 are for the test
+ENDS = np.cumsum([rows * columns for rows, columns in SHAPES])
+SIZE = int(ENDS[-1])
+TRAIN = 1280  # images
+PARTS = {"train": slice(TRAIN), "validation": slice(TRAIN, 1530), "test": slice(1530, None)}
 
 # For matrices of this size the threads of NumPy's library take longer to meet than to multiply.
 one_thread = ThreadpoolController().wrap(limits=1, user_api="blas")
 
 
-class DigitsPart(NamedTuple):
+class Digits(NamedTuple):
     """Digits: images, shape (N, 64), from 0 to 1; labels, shape (N,)."""
 
     images: np.ndarray
     labels: np.ndarray
 
 
-class Digits(NamedTuple):
-    """The digits, divided once for all experiments."""
-
-    train: DigitsPart
-    validation: DigitsPart
-    test: DigitsPart
-
-
 @cache
-def digits():
-    """The 1797 digits in a fixed random order: 1280 to train on, 250 to choose by, 267 for the result."""
+def digits(part):
+    """One of PARTS of the 1797 digits, which are in a fixed random order: to train on, to choose by, for the result."""
     from sklearn.datasets import load_digits
 
     found = load_digits()
-    order = np.random.default_rng(0).permutation(len(found.target))
-    images, labels = (found.data[order] / 16).astype(np.float32), found.target[order]
-    ends = (0, TRAIN, TRAIN + VALIDATION, len(labels))
-    return Digits(*(DigitsPart(images[a:b], labels[a:b]) for a, b in zip(ends, ends[1:], strict=False)))
+    order = np.random.default_rng(0).permutation(len(found.target))[PARTS[part]]
+    return Digits((found.data[order] / 16).astype(np.float32), found.target[order])
 
 
 def begin(seed):
@@ -52,18 +45,14 @@ def begin(seed):
     return np.concatenate([layer.ravel() for layer in layers]).astype(np.float32)
 
 
-def _layers(weights):
-    """The weights as matrices, shapes (..., rows, columns): views, so changing them changes `weights`."""
-    found, start = [], 0
-    for rows, columns in SHAPES:
-        end = start + rows * columns
-        found.append(weights[..., start:end].reshape(*weights.shape[:-1], rows, columns))
-        start = end
-    return found
+def layers(weights):
+    """The weights as matrices, shapes (..., rows, columns)."""
+    parts = np.split(weights, ENDS[:-1], axis=-1)
+    return [part.reshape(*weights.shape[:-1], *shape) for part, shape in zip(parts, SHAPES, strict=True)]
 
 
 def _forward(weights, images):
-    first, bias, second, last = _layers(weights)
+    first, bias, second, last = layers(weights)
     hidden = np.tanh(images @ first + bias)
     return hidden, hidden @ second + last
 
@@ -71,35 +60,29 @@ def _forward(weights, images):
 def gradient(weights, images, labels):
     """Gradient of the mean cross entropy, shape (..., SIZE); images (..., N, 64), labels (..., N)."""
     hidden, scores = _forward(weights, images)
-    scores -= scores.max(-1, keepdims=True)
-    shares = np.exp(scores)
-    shares /= shares.sum(-1, keepdims=True)
-    np.put_along_axis(shares, labels[..., None], np.take_along_axis(shares, labels[..., None], -1) - 1, -1)
-    shares /= labels.shape[-1]
-    back = (shares @ _layers(weights)[2].swapaxes(-1, -2)) * (1 - hidden**2)
-    found = [images.swapaxes(-1, -2) @ back, back.sum(-2), hidden.swapaxes(-1, -2) @ shares, shares.sum(-2)]
+    of_scores = (softmax(scores, axis=-1) - np.eye(10, dtype=scores.dtype)[labels]) / labels.shape[-1]
+    back = (of_scores @ layers(weights)[2].swapaxes(-1, -2)) * (1 - hidden**2)
+    found = [images.swapaxes(-1, -2) @ back, back.sum(-2), hidden.swapaxes(-1, -2) @ of_scores, of_scores.sum(-2)]
     return np.concatenate([part.reshape(*weights.shape[:-1], -1) for part in found], -1)
 
 
 def loss(weights, part):
-    """Mean cross entropy over a DigitsPart, in nats, shape (...)."""
-    scores = _forward(weights, part.images)[1].astype(np.float64)
-    scores -= scores.max(-1, keepdims=True)
-    right = np.take_along_axis(scores, np.broadcast_to(part.labels, scores.shape[:-1])[..., None], -1)[..., 0]
-    return (np.log(np.exp(scores).sum(-1)) - right).mean(-1)
+    """Mean cross entropy over Digits, in nats, shape (...)."""
+    logarithms = log_softmax(_forward(weights, part.images)[1].astype(np.float64), axis=-1)
+    return -(logarithms * np.eye(10)[part.labels]).sum(-1).mean(-1)
 
 
 def accuracy(weights, part):
-    """Share of a DigitsPart's images that are recognised, shape (...)."""
+    """Share of the images of Digits that are recognised, shape (...)."""
     return (_forward(weights, part.images)[1].argmax(-1) == part.labels).mean(-1)
 
 
-def batches(size, seed, numbers=None):
+def batches(size, seed, numbers=TRAIN):
     """Numbers of one batch after the other, without end: each epoch in a new order, without what fills no batch.
 
-    numbers: of the images to draw from (default: all training images).
+    numbers: of the images to draw from, or how many these are
     """
-    random, numbers = np.random.default_rng(seed), np.arange(TRAIN) if numbers is None else np.asarray(numbers)
+    random = np.random.default_rng(seed)
     while True:
         order = random.permutation(numbers)
         for first in range(0, len(order) - size + 1, size):

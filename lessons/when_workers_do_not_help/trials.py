@@ -15,7 +15,7 @@ TARGET = 0.95  # share of the validation images
 
 def shards(workers, order):
     """Numbers of the training images of each worker, the shares as equal as possible; order: "shuffled" or "sorted"."""
-    labels = small.digits().train.labels
+    labels = small.digits("train").labels
     numbers = np.arange(len(labels)) if order == "shuffled" else np.argsort(labels, kind="stable")
     return np.array_split(numbers, workers)
 
@@ -26,7 +26,7 @@ def local_sgd(k, of_workers, *, steps, local_batch=8, rate=0.1, seed=0):
 
     of_workers: for each worker the numbers of its images (`shards`). All begin with the same weights.
     """
-    train, test = small.digits().train, small.digits().test
+    train = small.digits("train")
     weights = np.tile(small.begin(seed), (len(of_workers), 1))
     sources = [small.batches(local_batch, (seed, worker), numbers) for worker, numbers in enumerate(of_workers)]
     for step in range(1, steps + 1):
@@ -34,22 +34,21 @@ def local_sgd(k, of_workers, *, steps, local_batch=8, rate=0.1, seed=0):
         weights -= rate * small.gradient(weights, train.images[numbers], train.labels[numbers])
         if step % k == 0:
             weights[:] = weights.mean(0)
-    return float(small.accuracy(weights.mean(0), test))
+    return float(small.accuracy(weights.mean(0), small.digits("test")))
 
 
 @small.one_thread
 def train(batch, rate, *, epochs=None, steps=None, seed=0):
     """One training run: {seconds (measured), steps, validation, test (accuracies), loss (at the end, of all training
     images, in nats)}. Give epochs or steps."""
-    data, weights, source = small.digits(), small.begin(seed), small.batches(batch, seed)
+    data, weights, source = small.digits("train"), small.begin(seed), small.batches(batch, seed)
     steps = steps or epochs * (small.TRAIN // batch)
     begin = time.perf_counter()
     for _ in range(steps):
         numbers = next(source)
-        weights -= rate * small.gradient(weights, data.train.images[numbers], data.train.labels[numbers])
-    seconds = time.perf_counter() - begin
-    found = {name: float(small.accuracy(weights, getattr(data, name))) for name in ("validation", "test")}
-    return {"seconds": seconds, "steps": steps, "loss": float(small.loss(weights, data.train))} | found
+        weights -= rate * small.gradient(weights, data.images[numbers], data.labels[numbers])
+    found = {"seconds": time.perf_counter() - begin, "steps": steps, "loss": float(small.loss(weights, data))}
+    return found | {part: float(small.accuracy(weights, small.digits(part))) for part in ("validation", "test")}
 
 
 def tuned(batch, rates, *, steps, seeds):
@@ -59,30 +58,24 @@ def tuned(batch, rates, *, steps, seeds):
 
 
 @small.one_thread
-def steps_to(batch, rates, *, seeds, most, target=TARGET):
-    """(best rate, [steps of each seed]): until the validation accuracy reaches the target, at the rate that needs
-    fewest on average; (None, []) where none of them has reached it with all seeds within `most` steps.
+def steps_to(batch, rates, *, seeds, most):
+    """(best rate, [steps of each seed]): until the validation accuracy reaches TARGET, at the rate that needs fewest on
+    average. One rate must reach it with all seeds within `most` steps.
 
     All rates and seeds train side by side, and end at twice the steps after which the first rate is there.
     """
-    data = small.digits()
-    weights = np.repeat([[small.begin(seed) for seed in seeds]], len(rates), 0)
-    steps, number = np.full(weights.shape[:2], np.inf), 0
-    factor = np.array(rates, np.float32)[:, None, None]
-    sources = [small.batches(batch, seed) for seed in seeds]
-    while number < most:
-        number += 1
-        drawn = np.array([next(source) for source in sources])
+    data, weights = small.digits("train"), np.tile([small.begin(seed) for seed in seeds], (len(rates), 1, 1))
+    steps, sources = np.full(weights.shape[:2], np.inf), [small.batches(batch, seed) for seed in seeds]
+    factors = np.array(rates, np.float32)[:, None, None]
+    for number in range(1, most + 1):
+        numbers = np.array([next(source) for source in sources])
         with np.errstate(all="ignore"):  # a rate that is too high ends in nan, and never arrives
-            weights -= factor * small.gradient(weights, *(part[drawn][None] for part in data.train))
-            arrived = small.accuracy(weights, data.validation) >= target
+            weights -= factors * small.gradient(weights, data.images[numbers], data.labels[numbers])
+            arrived = small.accuracy(weights, small.digits("validation")) >= TARGET
         steps[arrived & np.isinf(steps)] = number
-        whole = np.isfinite(steps).all(1)
-        if whole.any():
-            most = min(most, 2 * number)
-    if not whole.any():
-        return None, []
-    best = int(np.argmin(np.where(whole, steps.mean(1), np.inf)))
+        if number >= 2 * steps.max(1).min():
+            break
+    best = int(np.argmin(steps.mean(1)))
     return rates[best], [int(count) for count in steps[best]]
 
 
@@ -93,41 +86,35 @@ def squares(*, workers, batch, rate, steps, seed=0):
     local: mean over the workers of |g|^2 of each one's own gradient, of `batch` images; mean: |g|^2 of the average of
     their gradients; loss: of all training images, before every 8th step (nan in between).
     """
-    data, weights, source = small.digits(), small.begin(seed), small.batches(workers * batch, seed)
-    found = {name: np.full(steps, np.nan) for name in ("local", "mean", "loss")}
+    data, source = small.digits("train"), small.batches(workers * batch, seed)
+    weights, found = np.tile(small.begin(seed), (workers, 1)), np.full((3, steps), np.nan)
     for step in range(steps):
         numbers = next(source).reshape(workers, batch)
-        same = np.broadcast_to(weights, (workers, small.SIZE))
-        local = small.gradient(same, data.train.images[numbers], data.train.labels[numbers])
+        local = small.gradient(weights, data.images[numbers], data.labels[numbers])
         mean = local.mean(0)
-        found["local"][step], found["mean"][step] = (local**2).sum(1).mean(), (mean**2).sum()
+        found[:2, step] = (local**2).sum(1).mean(), (mean**2).sum()
         if step % 8 == 0:
-            found["loss"][step] = small.loss(weights, data.train)
-        weights = weights - rate * mean
-    return found
+            found[2, step] = small.loss(weights[0], data)
+        weights -= rate * mean
+    return dict(zip(("local", "mean", "loss"), found, strict=True))
 
 
 @small.one_thread
-def search(rates, rungs, *, batch=32, seed=0):
+def search(rates, rungs, *, seed=0):
     """A search for a rate that stops bad runs early: (best validation accuracy, epochs of all runs together).
 
-    rungs: the numbers of epochs after which runs are compared, such as (1, 3, 9, 27). At each rung but the last the
-    best third goes on. (27,) alone stops none. Successive halving, by thirds: K. Jamieson and A. Talwalkar, 1502.07943.
+    rungs: the numbers of epochs after which runs are compared, such as (1, 3, 9, 27). At each the best third goes on.
+    (27,) alone stops none. Successive halving, by thirds: K. Jamieson and A. Talwalkar, 1502.07943.
     """
-    data, before, spent, weights = small.digits(), 0, 0, [small.begin(seed) for _ in rates]
-    sources = [small.batches(batch, seed) for _ in rates]
-    going = list(range(len(rates)))
-    for number, rung in enumerate(rungs):
-        for each in going:
-            for _ in range((rung - before) * (small.TRAIN // batch)):
-                drawn = next(sources[each])
-                with np.errstate(all="ignore"):
-                    step = small.gradient(weights[each], data.train.images[drawn], data.train.labels[drawn])
-                weights[each] = weights[each] - rates[each] * step
-        spent += len(going) * (rung - before)
-        before = rung
+    data, source, before, spent = small.digits("train"), small.batches(32, seed), 0, 0
+    weights, factors = np.tile(small.begin(seed), (len(rates), 1)), np.array(rates, np.float32)[:, None]
+    for rung in rungs:
         with np.errstate(all="ignore"):
-            known = {each: float(small.accuracy(weights[each], data.validation)) for each in going}
-        if number < len(rungs) - 1:
-            going = sorted(going, key=known.get, reverse=True)[: max(1, len(going) // 3)]
-    return max(known.values()), spent
+            for _ in range((rung - before) * (small.TRAIN // 32)):
+                numbers = next(source)
+                weights -= factors * small.gradient(weights, data.images[numbers], data.labels[numbers])
+            accuracy = small.accuracy(weights, small.digits("validation"))
+        spent, before = spent + len(weights) * (rung - before), rung
+        best = np.argsort(-accuracy, kind="stable")[: max(1, len(weights) // 3)]
+        weights, factors = weights[best], factors[best]
+    return float(accuracy.max()), spent

@@ -1,8 +1,9 @@
 """The step model fitted to measured steps: computation from one worker, exposed exchange from several."""
 
-from dataclasses import dataclass
+from functools import partial
 from math import hypot
-from statistics import fmean, pstdev
+from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,25 +11,23 @@ from labs.measure import breakdown
 from labs.printed import grouped
 from labs.results import intervals
 from lessons.reduce import ring_bytes
-from lessons.step_model import Line, Quantity, fitted_line, ranged, slowest
+from lessons.step_model import Quantity, fitted_line, ranged, slowest
 
-NO_STEPS = "each round is one step, so stragglers and communication cannot be told apart; both count as exposed"
 NOT_APART = (
     "communication is fitted to steps of several workers: latency, bandwidth and overlap cannot be told apart; other "
     "numbers of workers follow the ring's bytes, 2 (K - 1) / K"
 )
 
 
-@dataclass(frozen=True)
-class MeasuredSteps:
+class MeasuredSteps(NamedTuple):
     """Measured steps of a network. seconds: the mean step of each round; spread: standard deviation of single steps /
-    the mean of their round, None where a round is one step; gradient_bytes: that a worker exchanges."""
+    the mean of their round; gradient_bytes: that a worker exchanges."""
 
     model: str
     workers: int
     local_batch: int
     seconds: list
-    spread: float | None
+    spread: float
     gradient_bytes: int
 
 
@@ -39,29 +38,51 @@ def measured_steps(found):
     for local_batch in found["seconds"]:
         kinds = breakdown.rounds(found, local_batch)
         for kind, workers in (("alone", 1), ("exchange", found["ranks"])):
-            steps = [step / fmean(round_) for round_ in kinds[kind] for step in round_]
-            spread = pstdev(steps) if len(kinds[kind][0]) > 1 else None
-            seconds = list(map(fmean, kinds[kind]))
-            known = found["model"], workers, int(local_batch), seconds, spread, found["gradient_bytes"]
-            made.append(MeasuredSteps(*known))
+            steps = np.array(kinds[kind])
+            means = steps.mean(axis=1, keepdims=True)
+            known = found["model"], workers, int(local_batch), means.ravel().tolist(), float((steps / means).std())
+            made.append(MeasuredSteps(*known, found["gradient_bytes"]))
     return made
 
 
-@dataclass(frozen=True)
 class Fit:
-    """lines: {network: Line}; exposed: {network: seconds for each byte that a worker sends in a ring}, of all networks
-    together where one had no step on several workers; spread: of a worker's steps; gradient_bytes: {network: bytes};
-    notes: what could not be told apart."""
+    """The model fitted to MeasuredSteps: of each network on one worker with 2 batches, of one or more on several.
 
-    lines: dict[str, Line]
-    exposed: dict[str, Quantity]
-    spread: Quantity
-    gradient_bytes: dict[str, int]
-    notes: list
+    lines: {network: Line}; exposed: {network: seconds for each byte that a worker sends in a ring}, of all networks
+    together where one had no step on several workers; spread: of a worker's steps; notes: what could not be told apart.
+    Raises UseError for steps that do not get longer with the batch.
+    """
+
+    def __init__(self, measured):
+        spreads = [each.spread for each in measured if each.workers == 1]
+        self.spread = Quantity(fmean(spreads), min(spreads) / 2, max(spreads))
+        self._bytes = {each.model: each.gradient_bytes for each in measured}
+        self.lines, rounds = {}, {}
+        for model, own in grouped((each.model, each) for each in measured).items():
+            alone = [(each.local_batch, seconds) for each in own if each.workers == 1 for seconds in each.seconds]
+            self.lines[model] = fitted_line(*zip(*alone, strict=True))
+            rounds[model] = [rate for each in own if each.workers > 1 for rate in self._rates(each)]
+        every = sum(rounds.values(), [])
+        self.exposed = {model: _exposed(own or every) for model, own in rounds.items()}
+        self.notes = [NOT_APART]
+        for model, each in self.exposed.items():
+            if not each.value:
+                longer = f"steps of {model} on several workers are not longer than on one"
+                self.notes.append(f"{longer}: the exposed part is taken as 0")
+
+    def _rates(self, measured):
+        """(exposed seconds for each byte that a worker sends, its weight, by how much it may be off since the
+        computation may be) of each round. Weights are 1 / step^2 of the seconds, since errors are relative."""
+        line = self.lines[measured.model]
+        computation = line.seconds(measured.local_batch)
+        waited = computation * slowest(measured.workers, self.spread.value)
+        sent = ring_bytes(measured.workers, measured.gradient_bytes)
+        doubt = (line.level.high - line.level.low) / 2 / line.level.value * computation / sent
+        return [((seconds - waited) / sent, (sent / seconds) ** 2, doubt) for seconds in measured.seconds]
 
     def step(self, model, workers, local_batch):
         """(seconds, (low, high)) of a step; the range holds the noise of the steps that were fitted."""
-        return ranged(lambda values: self._seconds(model, workers, local_batch, values), self._inputs(model))
+        return ranged(partial(self._seconds, model, workers, local_batch), self._inputs(model))
 
     def efficiency(self, model, workers, local_batch):
         """(step on one worker / step on `workers`, (low, high)), of the same batch per worker."""
@@ -70,8 +91,7 @@ class Fit:
             alone, together = (self._seconds(model, count, local_batch, values) for count in (1, workers))
             return alone / together
 
-        value, (low, high) = ranged(ratio, self._inputs(model))
-        return value, (low, min(1.0, high))
+        return ranged(ratio, self._inputs(model), most=1.0)
 
     def _inputs(self, model):
         line = self.lines[model]
@@ -79,7 +99,7 @@ class Fit:
 
     def _seconds(self, model, workers, local_batch, values):
         computation = self.lines[model].seconds(local_batch, values["level"], values["slope"])
-        sent = ring_bytes(workers, self.gradient_bytes[model])
+        sent = ring_bytes(workers, self._bytes[model])
         return computation * slowest(workers, values["spread"]) + values["exposed"] * sent
 
     def parameters(self):
@@ -92,47 +112,11 @@ class Fit:
         return found
 
 
-def fit(measured):
-    """The Fit to MeasuredSteps: of each network on one worker with 2 batches, and of one or more on several workers.
-
-    Raises UseError for steps that do not get longer with the batch.
-    """
-    known = [each.spread for each in measured if each.workers == 1 and each.spread is not None]
-    spread = Quantity(0.0, 0.0, 0.03, source="not measured")
-    notes = [NOT_APART] if known else [NO_STEPS, NOT_APART]
-    if known:
-        spread = Quantity(fmean(known), min(known) / 2, max(known), source="single steps, and half of their spread")
-    lines, pairs = {}, {}
-    for model, own in grouped((each.model, each) for each in measured).items():
-        alone = [(each.local_batch, seconds) for each in own if each.workers == 1 for seconds in each.seconds]
-        lines[model] = fitted_line(*zip(*alone, strict=True))
-        pairs[model] = [pair for each in own if each.workers > 1 for pair in _pairs(each, lines[model], spread)]
-    everywhere = _exposed([pair for own in pairs.values() for pair in own])
-    exposed = {model: _exposed(own) if own else everywhere for model, own in pairs.items()}
-    notes += [
-        f"steps of {model} on several workers are not longer than on one: the exposed part is taken as 0"
-        for model, each in exposed.items()
-        if not each.value
-    ]
-    return Fit(lines, exposed, spread, {each.model: each.gradient_bytes for each in measured}, notes)
-
-
-def _pairs(measured, line, spread):
-    """(bytes that a worker sends, exposed seconds, step, seconds by which the computation may be off) of each round."""
-    computation = line.seconds(measured.local_batch)
-    doubt = (line.level.high - line.level.low) / 2 / line.level.value * computation
-    waited = computation * slowest(measured.workers, spread.value)
-    sent = ring_bytes(measured.workers, measured.gradient_bytes)
-    return [(sent, seconds - waited, seconds, doubt) for seconds in measured.seconds]
-
-
-def _exposed(pairs):
-    """Exposed seconds for each byte: least squares through 0, with weights 1 / step^2, since errors are relative. The
-    range is a 95 % interval, with what the computation may be off."""
-    sent, exposed, steps, doubts = map(np.array, zip(*pairs, strict=True))
-    weights = (sent / steps) ** 2
-    rates = exposed / sent
-    rate = float(np.average(rates, weights=weights))
+def _exposed(rounds):
+    """Exposed seconds for each byte: least squares through 0. The range is a 95 % interval, with what the computation
+    may be off."""
+    rates, weights, doubts = map(np.array, zip(*rounds, strict=True))
+    rate = np.average(rates, weights=weights)
     error = np.sqrt(np.average((rates - rate) ** 2, weights=weights) / (len(rates) - 1))
-    reach = hypot(intervals.t_quantile(len(rates) - 1) * error, max(doubts / sent))
-    return Quantity(max(0.0, rate), max(0.0, rate - reach), max(0.0, rate + reach), "s/byte", "least squares")
+    reach = hypot(intervals.t_quantile(len(rates) - 1) * error, max(doubts))
+    return Quantity(*(max(0.0, float(end)) for end in (rate, rate - reach, rate + reach)), "s/byte")

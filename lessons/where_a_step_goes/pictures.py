@@ -6,24 +6,28 @@ The last one is computed (lessons.where_a_step_goes.what_if). Nothing here runs 
 """
 
 from functools import lru_cache
+from itertools import pairwise
+from statistics import fmean
 
 import numpy as np
 
 from labs.errors import number
 from labs.measure import breakdown as measured
 from labs.results import intervals
-from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
+from labs.show.figure import COLOURS, MARKERS, finished, new_figure
 from lessons.canvas import boxes, canvas, done
 from lessons.drawing import beside, logarithmic
 from lessons.reduce import ring_seconds
-from lessons.step_model import BACKWARD, buckets
+from lessons.step_model import BACKWARD, fused
 from lessons.where_a_step_goes.what_if import NAMES, WORKERS, efficiencies, first_below, fits, networks, steps
 
-PARTS = {  # of a step: the field of what_if.StepParts, name and colour
-    "computation": ("computation", COLOURS[5]),
-    "stragglers": ("waiting for the slowest", COLOURS[4]),
-    "exposed": ("all-reduce that is not hidden", COLOURS[1]),
+PARTS = {  # of a step, in the order of what_if.StepParts
+    "computation": COLOURS[5],
+    "waiting for the slowest": COLOURS[4],
+    "all-reduce that is not hidden": COLOURS[1],
 }
+VALID = "intervals, valid only for these minutes"
+OUTSIDE = {"fontsize": 9, "loc": "center left", "bbox_to_anchor": (1.0, 0.5)}  # where a legend lies
 
 
 def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision="float32", fusion=128, accumulation=1):
@@ -34,24 +38,24 @@ def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision
     figure, (axis, parts) = canvas(2, 5.2, 3.6)
     sentences = []
     axis.axhline(0.8, color="0.5", ls="--", lw=1)
-    for place, (name, colour, marker) in enumerate(zip(NAMES, COLOURS, MARKERS, strict=False)):
-        values, below = efficiencies(name, **settings), first_below(name, **settings)
-        room = fits(name, precision)
-        note = f" (about {room} images fit)" if batch > room else ""
-        axis.plot(WORKERS, list(values.values()), color=colour, marker=marker, ms=5, ls=":" if note else "-")
-        text = f"{name}: below 0.8 from {below}" if below else f"{name}: never below 0.8"
-        _say(axis, 1 - place, "●■"[place], text + note, colour)
-        sentences.append(f"{text}{note}; {values[64]:.2f} on 64, {values[4096]:.2f} on 4096 workers.")
-    _over_workers(axis, ylabel="efficiency S(p)/p", title="efficiency", ylim=(0, 1.05))
+    for place, (name, colour) in enumerate(zip(NAMES, COLOURS, strict=False)):
+        values, below, room = efficiencies(name, **settings), first_below(name, **settings), fits(name, precision)
+        look = {"color": colour, "marker": MARKERS[place], "ms": 5, "ls": ":" if batch > room else "-"}
+        axis.plot(WORKERS, list(values.values()), **look)
+        text = f"{name}: {f'below 0.8 from {below}' if below else 'never below 0.8'}"
+        text += f" (about {room} images fit)" if batch > room else ""
+        _say(axis, 1 - place, "●■"[place], text, colour)
+        sentences.append(f"{text}; {values[64]:.2f} on 64, {values[4096]:.2f} on 4096 workers.")
     found = steps(network, **settings)
-    low = [0.0] * len(WORKERS)
-    for place, (key, (part, colour)) in enumerate(PARTS.items()):
-        high = [a + float(getattr(step, key) / step.total) for a, step in zip(low, found.values(), strict=True)]
-        parts.fill_between(WORKERS, low, high, color=colour, lw=0)
+    shares = np.array([np.array(step) / sum(step) for step in found.values()])
+    parts.stackplot(WORKERS, shares.T, colors=PARTS.values(), lw=0)
+    for place, (part, colour) in enumerate(PARTS.items()):
         _say(parts, place, "■", part, colour)
-        low = high
-    alone = 1e3 * float(found[1].total)
-    _over_workers(parts, ylabel="share of a step", title=f"{network}: {alone:.3g} ms of computation", ylim=(0, 1.05))
+    for each in (axis, parts):
+        logarithmic(each, WORKERS[::3])
+        each.set(xlabel="workers", xlim=(0.9, 4800), ylim=(0, 1.05))
+    axis.set(ylabel="efficiency S(p)/p", title="efficiency")
+    parts.set(ylabel="share of a step", title=f"{network}: {1e3 * sum(found[1]):.3g} ms of computation")
     last = found[WORKERS[-1]]
     sentences.append(
         f"A step of {network}: {1e3 * last.computation:.3g} ms of computation; on 4096 workers "
@@ -73,66 +77,60 @@ def _say(axis, line, mark, text, colour):
     axis.text(0.025, s=mark, color=colour, **place)
 
 
-def _over_workers(axis, **labels):
-    logarithmic(axis, WORKERS[::3])
-    axis.set(xlabel="workers", xlim=(0.9, 4800), **labels)
-
-
 def _digits(value):
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def _with_bounds(value, interval):
-    """Milliseconds in words, with their interval where there is one."""
-    return f"{_digits(value)} ms" + (f" [{', '.join(map(_digits, interval))}]" if interval else "")
+def _in_words(seconds, interval=None):
+    """Milliseconds, with their interval where there is one."""
+    between = interval and f" [{', '.join(_digits(1e3 * end) for end in interval)}]"
+    return f"{_digits(1e3 * seconds)} ms{between or ''}"
 
 
-def _in_ms(axis, **labels):
-    """The x axis in milliseconds of a step, with separators."""
-    axis.set(xlabel="milliseconds per step", **labels)
-    axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if abs(value) >= 1000 else f"{value:g}")
+def _bar(axis, place, seconds, interval, left=0.0, **look):
+    """A bar in milliseconds, from `left` to either side; interval: of its end, or None."""
+    end = left + seconds
+    whiskers = interval and [[1e3 * abs(end - bound)] for bound in interval]
+    look |= {"ecolor": "black", "capsize": 3, "edgecolor": "white"}
+    axis.barh(place, 1e3 * seconds, 0.7, left=1e3 * left, xerr=whiskers, **look)
 
 
-def _bar(axis, place, value, interval, **look):
-    """A bar from 0, to either side, with its interval where there is one."""
-    axis.barh(place, value, 0.7, edgecolor="white", **look)
-    if interval:
-        axis.errorbar(value, place, xerr=[[value - interval[0]], [interval[1] - value]], color="black", capsize=3)
+def _rows(axis, names, title):
+    """A row for each name, the first one at the top."""
+    axis.set_yticks(range(len(names)), names)
+    axis.set(ylim=(len(names) - 0.4, -0.6), xlabel="milliseconds per step", title=title)
+    axis.xaxis.set_major_formatter(lambda value, _: _digits(value))
+
+
+def _bars(axis, groups, colours, title, without=None):
+    """A bar for each part of each group, {name: {part: (seconds, (low, high) or None)}}, from 0 to either side; none
+    for the part `without`. Returns them in words."""
+    names, sentences = [], []
+    for name, parts in groups.items():
+        for (part, told), colour, hatch in zip(parts.items(), colours, ("", "//", "..", "xx"), strict=False):
+            if part != without:
+                _bar(axis, len(names), *told, color=colour, hatch=hatch)
+            names.append(f"{name}: {part}")
+        sentences.append(f"{name}: {', '.join(f'{part} {_in_words(*told)}' for part, told in parts.items())}.")
+    axis.axvline(0, color="black", lw=1)
+    _rows(axis, names, title)
+    return " ".join(sentences)
 
 
 def breakdown(results):
     """The parts of a step with their intervals: all of them on one scale, and those that are differences on their
     own. A part below 0 is drawn to the left of 0. results: of labs.measure.breakdown.measure."""
     figure, (axis, small) = new_figure(2, width=5.2, height=1.0 + 1.0 * len(results), sharey=True)
-    names, sentences, longest = [], [], 0.0
-    for found in results:
-        said = []
-        for number_, (part, (seconds, interval)) in enumerate(measured.parts(found).items()):
-            value, bounds = 1e3 * seconds, interval and tuple(1e3 * end for end in interval)
-            look = {"color": COLOURS[number_], "hatch": ("", "//", "..", "xx")[number_]}
-            _bar(axis, len(names), value, bounds, **look)
-            if part != "computation":
-                _bar(small, len(names), value, bounds, **look)
-                longest = max(longest, abs(value))
-            names.append(f"{found['model']}: {part}")
-            said.append(f"{part} {_with_bounds(value, bounds)}")
-        sentences.append(f"{found['model']} on {found['ranks']} workers: {', '.join(said)}.")
-    axis.set_yticks(range(len(names)), names)
-    _in_ms(axis, ylim=(len(names) - 0.4, -0.6), title="parts of a step")
-    _in_ms(small, title="only the differences, enlarged")
+    parts = {found["model"]: measured.parts(found) for found in results}
+    said = _bars(axis, parts, COLOURS, "parts of a step")
+    _bars(small, parts, COLOURS, "only the differences, enlarged", without="computation")
+    longest = max(abs(bar.get_width()) for bar in small.patches)
     low, high = small.get_xlim()
     small.set_xlim(max(low, -2 * longest), min(high, 2 * longest))  # a long whisker leaves the bars their size
-    for each in (axis, small):
-        each.axvline(0, color="black", lw=1)
-    stamp(
-        figure,
-        *(found["kind"] for found in results),
-        note="whiskers: intervals, valid only for these minutes; long ones are cut",
+    about = f"Parts of a step on {measured.WORKERS} workers in milliseconds, with {VALID}. "
+    return finished(
+        figure, about + said, *(found["kind"] for found in results), note=f"whiskers: {VALID}; long ones are cut"
     )
-    figure.alt = "Parts of a step in milliseconds, with intervals that are valid only for these minutes. " + " ".join(
-        sentences
-    )
-    return figure
 
 
 def whole(compared, *kinds):
@@ -142,63 +140,30 @@ def whole(compared, *kinds):
     parts, then of the whole steps.
     """
     figure, (axis,) = new_figure(1, width=8.0, height=0.9 + 0.8 * len(compared))
-    names, sentences = [], []
-    looks = ((COLOURS[5], ""), (COLOURS[0], "//"), (COLOURS[1], ".."))
-    for name, told in compared.items():
-        said = []
-        for (what, (seconds, interval)), (colour, hatch) in zip(told.items(), looks, strict=True):
-            value, bounds = 1e3 * seconds, interval and tuple(1e3 * end for end in interval)
-            _bar(axis, len(names), value, bounds, color=colour, hatch=hatch)
-            names.append(f"{name}: {what}")
-            said.append(f"{what} {_with_bounds(value, bounds)}")
-        sentences.append(f"{name}: {', '.join(said)}.")
-    axis.axvline(0, color="black", lw=1)
-    axis.set_yticks(range(len(names)), names)
-    _in_ms(axis, ylim=(len(names) - 0.4, -0.6), title="sum of the parts and a whole step")
-    stamp(figure, *kinds, note="whiskers: intervals, valid only for these minutes")
-    figure.alt = (
-        "A step's parts, summed, beside a whole step of a training run; intervals are valid only for these minutes. "
-        + " ".join(sentences)
-    )
-    return figure
+    said = _bars(axis, compared, (COLOURS[5], COLOURS[0], COLOURS[1]), "sum of the parts and a whole step")
+    about = f"A step's parts, summed, beside a whole step of a training run; {VALID}. "
+    return finished(figure, about + said, *kinds, note=f"whiskers: {VALID}")
 
 
-def held_out(rows, kind="measured"):
+def held_out(rows):
     """Predicted steps beside measured ones. rows: dicts {name, predicted: (seconds, interval or None), measured: the
     same}. Intervals of predicted steps hold the noise of the fitted ones; those of measured steps are valid for
     these minutes only."""
     figure, (axis,) = new_figure(1, width=8.0, height=1.0 + 0.55 * len(rows))
-    sentences = []
+    groups, residuals = {}, []
     for place, row in enumerate(rows):
-        for shift, what, colour, marker in ((-0.15, "predicted", COLOURS[1], "s"), (0.15, "measured", COLOURS[0], "o")):
-            seconds, interval = row[what]
-            value, bounds = 1e3 * seconds, interval and tuple(1e3 * end for end in interval)
-            reach = [[value - bounds[0]], [bounds[1] - value]] if bounds else None
-            look = {"color": colour, "marker": marker, "ms": 7, "ls": "", "capsize": 3}
-            axis.errorbar(value, place + shift, xerr=reach, label=None if place else what, **look)
-        residual = row["measured"][0] / row["predicted"][0] - 1
-        spans = ", ".join(
-            f"{what} " + _with_bounds(1e3 * row[what][0], row[what][1] and [1e3 * end for end in row[what][1]])
-            for what in ("predicted", "measured")
-        )
-        sentences.append(f"{row['name']}: {spans}, residual {residual:+.1%} of the prediction.")
-        right = max(1e3 * (row[what][1] or row[what][:1])[-1] for what in ("predicted", "measured"))
-        beside(axis, f"{residual:+.1%}", (right, place), (8, -3), fontsize=9)
-    axis.set_yticks(range(len(rows)), [row["name"] for row in rows])
-    _in_ms(axis, ylim=(len(rows) - 0.4, -0.6), title="steps that the fit did not use")
+        told = {what: row[what] for what in ("predicted", "measured")}
+        residual = f"{row['measured'][0] / row['predicted'][0] - 1:+.1%}"
+        right = 1e3 * max(max(interval or (seconds,)) for seconds, interval in told.values())
+        beside(axis, residual, (right, 2 * place + 0.5), (8, -3), fontsize=9)
+        groups[row["name"]] = told
+        residuals.append(f"{row['name']} {residual}")
+    said = _bars(axis, groups, (COLOURS[1], COLOURS[0]), "steps that the fit did not use")
     axis.set_xlim(0, 1.12 * axis.get_xlim()[1])
-    axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    stamp(
-        figure,
-        "predicted",
-        kind,
-        note="intervals: noise of the fitted steps; for measurements, valid only for these minutes; right: residual",
-    )
-    figure.alt = (
-        "Predicted steps with the noise of the fitted ones, and measured steps with intervals that are valid only for "
-        "these minutes. " + " ".join(sentences)
-    )
-    return figure
+    about = f"Predicted steps with the noise of the fitted ones, and measured steps with {VALID}. "
+    note = "whiskers: noise of the fitted steps; measured: valid only for these minutes; right: residual"
+    text = f"{about}{said} Residuals, of the prediction: {', '.join(residuals)}."
+    return finished(figure, text, "predicted", "measured", note=note)
 
 
 def hidden(cases, kind="measured"):
@@ -207,34 +172,18 @@ def hidden(cases, kind="measured"):
     figure, (axis,) = new_figure(1, width=8.0, height=1.1 + 0.45 * len(cases))
     sentences = []
     for place, (name, rows) in enumerate(cases.items()):
-        within, later, total = (
-            [1e3 * row[f"{key}_seconds"] for row in rows] for key in ("within", "behind", "allreduce")
-        )
-        inside, after = np.mean(within), np.mean(later)
-        first = place == 0
-        axis.barh(place, inside, 0.7, color=COLOURS[2], label="within the backward pass" if first else None)
-        look = {"color": COLOURS[1], "hatch": "//", "edgecolor": "white"}
-        axis.barh(place, after, 0.7, left=inside, label="after it" if first else None, **look)
-        span = intervals.mean(total).interval
-        if span:
-            axis.errorbar(
-                inside + after,
-                place,
-                xerr=[[inside + after - span[0]], [span[1] - inside - after]],
-                color="black",
-                capsize=3,
-            )
-        sentences.append(
-            f"{name}: {inside:.3g} ms within the backward pass, {after:.3g} ms after it; "
-            f"together {_with_bounds(inside + after, span)}."
-        )
-    axis.set_yticks(range(len(cases)), list(cases))
-    axis.set(ylim=(len(cases) - 0.4, -0.6), xlabel="milliseconds of all-reduce per step", xlim=(0, None))
-    axis.set_title("how much of the all-reduce is within the backward pass")
-    axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    stamp(figure, kind, note="whiskers: intervals over steps, valid only for these minutes")
-    figure.alt = "All-reduce of a step within the backward pass and after it. " + " ".join(sentences)
-    return figure
+        within, after = (fmean(row[f"{key}_seconds"] for row in rows) for key in ("within", "behind"))
+        span = intervals.mean([row["allreduce_seconds"] for row in rows]).interval
+        _bar(axis, place, within, None, color=COLOURS[2])
+        _bar(axis, place, after, span, left=within, color=COLOURS[1], hatch="//")
+        told = f"{_in_words(within)} within the backward pass, {_in_words(after)} after it"
+        sentences.append(f"{name}: {told}; together {_in_words(within + after, span)}.")
+    _rows(axis, list(cases), "how much of the all-reduce is within the backward pass")
+    axis.set(xlabel="milliseconds of all-reduce per step", xlim=(0, None))
+    axis.legend(["within the backward pass", "after it"], **OUTSIDE)
+    about = "All-reduce of a step within the backward pass and after it. "
+    note = "whiskers: intervals over steps, valid only for these minutes"
+    return finished(figure, about + " ".join(sentences), kind, note=note)
 
 
 STEP = {"backward": 0.1, "workers": 8}  # of the simulated step: seconds of its backward pass, and workers on a ring
@@ -247,21 +196,19 @@ def messages(bucket, bandwidth, latency=50):
     pass.
 
     Simulated: the gradients become ready at equal distances in the backward pass, the last layer's first. A message is
-    a bucket (lessons.step_model.buckets) of up to `bucket` MiB, or one tensor if that is 0; it is ready with its
-    last gradient and begins when the link is free. Links: bandwidth in Gbit/s, latency in microseconds of each of the
-    ring's steps. Raises UseError.
+    a bucket of up to `bucket` MiB, or one tensor if that is 0; it is ready with its last gradient and begins when the
+    link is free. Links: bandwidth in Gbit/s, latency in microseconds of each of the ring's steps.
     """
-    sizes = networks()[NAMES[0]].tensor_bytes
-    filled = np.cumsum(sizes[::-1])
-    speed = 1e9 / 8 * number("bandwidth", bandwidth, above=True)
-    found, free, sent = [], 0.0, 0
-    for size in buckets(sizes, number("bucket", bucket) * 2**20):
-        sent += size
-        ready = STEP["backward"] * (np.searchsorted(filled, sent) + 1) / len(sizes)
-        begin = max(free, ready)
-        free = begin + ring_seconds(STEP["workers"], size, latency * 1e-6, speed)
-        found.append((float(ready), float(begin), float(free), int(size)))
-    return found
+
+    def all_reduce(size):
+        return ring_seconds(STEP["workers"], size, latency * 1e-6, bandwidth * 1e9 / 8)
+
+    sizes = networks()[NAMES[0]].tensor_bytes[::-1]
+    buckets = [size for *_, size in fused([(0.0, size) for size in sizes], bucket * 2**20)]
+    tensors = np.searchsorted(np.cumsum(sizes), np.cumsum(buckets)) + 1  # that are ready with each bucket
+    ready = STEP["backward"] * tensors / len(sizes)
+    sent = fused(zip(ready, buckets, strict=True), 0, all_reduce)
+    return [(when, *message) for when, message in zip(ready, sent, strict=True)]
 
 
 def overlap(bucket=16, bandwidth=25, latency=50, time=100):
@@ -271,77 +218,59 @@ def overlap(bucket=16, bandwidth=25, latency=50, time=100):
     length = max(end, found[-1][2])
     now = length * number("time", time, most=100) / 100
     figure, (axis, curve) = canvas(2, 5.4, 3.4, left=1.2)
-    lanes = (
-        ([(0.0, end)], COLOURS[5], "backward pass"),
-        ([(before, ready) for before, (ready, *_) in zip((0.0, *(m[0] for m in found)), found, strict=False)],
-         COLOURS[4], "buckets fill"),
-        ([(begin, stop) for _, begin, stop, _ in found], COLOURS[1], "messages"),
-    )  # fmt: skip
-    for row, (spans, colour, _) in enumerate(lanes):
+    lanes = {
+        "backward pass": (COLOURS[5], [(0.0, end)]),
+        "buckets fill": (COLOURS[4], pairwise((0.0, *(ready for ready, *_ in found)))),
+        "messages": (COLOURS[1], [(begin, stop) for _, begin, stop, _ in found]),
+    }
+    for row, (colour, spans) in enumerate(lanes.values()):
         drawn = [(1e3 * a, 1e3 * min(b, now), row) for a, b in spans if a < now]
         axis.add_collection(boxes(drawn, colour, linewidth=0.4 if len(found) < 50 else 0.1))
     axis.axvline(1e3 * end, color="0.35", ls="--", lw=1)
-    axis.set_yticks(range(3), [name for *_, name in lanes])
+    axis.set_yticks(range(3), lanes)
     axis.set(ylim=(2.6, -0.6), xlabel="milliseconds from the start of the backward pass", xlim=(0, 1e3 * length))
-    count, gone = len(found), sum(stop <= now * (1 + 1e-9) for _, _, stop, _ in found)
-    after = max(0.0, found[-1][2] - end)
-    axis.set_title(f"{gone} of {count} messages sent; {1e3 * after:.3g} ms remain after the backward pass", fontsize=10)
+    gone = sum(stop <= now * (1 + 1e-9) for _, _, stop, _ in found)
+    sent, after = f"{gone} of {len(found)} messages", f"{1e3 * max(0.0, found[-1][2] - end):.3g} ms"
+    axis.set_title(f"{sent} sent; {after} remain after the backward pass", fontsize=10)
     left = [1e3 * max(0.0, messages(size, bandwidth, latency)[-1][2] - end) for size in BUCKETS]
     curve.plot(range(len(BUCKETS)), left, color=COLOURS[0], marker="o")
-    if bucket in BUCKETS:
-        here = BUCKETS.index(bucket)
-        curve.plot([here], [left[here]], "o", ms=14, mfc="none", mec=COLOURS[1], mew=2)
-    curve.set_xticks(range(len(BUCKETS)), ["none", *map(str, BUCKETS[1:])])
+    here = BUCKETS.index(bucket)
+    curve.plot([here], [left[here]], "o", ms=14, mfc="none", mec=COLOURS[1], mew=2)
+    curve.set_xticks(range(len(BUCKETS)), ["none", *BUCKETS[1:]])
     curve.set(xlabel="bucket size (MiB)", ylabel="after the backward pass (ms)", title="what lengthens the step")
     curve.set_ylim(0, 1.1 * max(left) + 1)
+    said = f"buckets of {bucket} MiB" if bucket else "no buckets, each tensor a message"
     total = sum(stop - begin for _, begin, stop, _ in found)
-    said = "no buckets, each tensor a message" if not bucket else f"buckets of {bucket} MiB"
+    sizes = "none", *(f"{size} MiB" for size in BUCKETS[1:])
+    others = ", ".join(f"{size} {ms:.3g} ms" for size, ms in zip(sizes, left, strict=True))
     text = (
         f"Simulated: the backward pass of ResNet50V2 takes {1e3 * end:.3g} ms on each of {STEP['workers']} workers; "
-        f"{said}, {bandwidth} Gbit/s, {latency} us. At {1e3 * now:.3g} ms {gone} of {count} messages are sent. "
-        f"All-reduce takes {1e3 * total:.3g} ms, {1e3 * after:.3g} ms of it after the backward pass. "
-        "After it, by bucket size: "
+        f"{said}, {bandwidth} Gbit/s, {latency} us. At {1e3 * now:.3g} ms {sent} are sent. All-reduce takes "
+        f"{1e3 * total:.3g} ms, {after} of it after the backward pass. After it, by bucket size: {others}."
     )
-    pairs = zip(BUCKETS, left, strict=True)
-    return done(
-        figure, text + ", ".join(f"{size or 'none'}{' MiB' * bool(size)} {ms:.3g} ms" for size, ms in pairs) + "."
-    )
+    return done(figure, text)
 
 
-def threshold(image_seconds, bandwidth, sizes, thresholds, kind="predicted"):
+def threshold(image_seconds, bandwidth, sizes, thresholds):
     """Time of the backward pass and of the all-reduce over the images of a worker, and where the two are equally long.
 
     image_seconds: of both passes for one image; bandwidth: bytes/s of an all-reduce; sizes: {name: bytes of the
     message}; thresholds: {name: batch at which both are equally long}.
     """
     figure, (axis,) = new_figure(1, width=7.0, height=3.8)
-    last = 2 ** int(np.ceil(np.log2(4 * max(2, *thresholds.values()))))
-    batches = np.geomspace(1, last, 50)
-    axis.plot(batches, 1e3 * BACKWARD * image_seconds * batches, color=COLOURS[5], lw=2.5, label="backward pass")
-    sentences = []
-    for (name, size), colour, marker, dash in zip(
-        sizes.items(), COLOURS[:4], MARKERS, ("--", ":", "-.", "-"), strict=False
-    ):
-        took, batch = 1e3 * size / bandwidth, thresholds[name]
-        axis.axhline(took, color=colour, ls=dash, lw=2, label=f"all-reduce of {size / 1e6:.3g} MB ({name})")
-        axis.plot([batch], [took], marker, color=colour, ms=9, label=f"threshold: {_digits(batch)} images")
-        sentences.append(
-            f"{name}: {size / 1e6:.3g} MB take {_digits(took)} ms; hidden from {_digits(batch)} images on."
-        )
-    ticks = [2**k for k in range(0, int(np.log2(last)) + 1, max(1, int(np.log2(last)) // 8))]
-    logarithmic(axis, ticks)
-    axis.set_yscale("log")
-    axis.set(
-        xlabel="images per worker and step",
-        ylabel="milliseconds",
-        title="where the backward pass can hide the exchange",
-    )
-    axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    stamp(figure, kind, note="two straight lines, from one step and one bandwidth")
-    about = f"The backward pass takes {1e3 * BACKWARD * image_seconds:.3g} ms for each image. "
-    figure.alt = (
-        "Time of the backward pass and of the all-reduce over the batch, both axes logarithmic. "
-        + about
-        + " ".join(sentences)
-    )
-    return figure
+    doublings = int(np.ceil(np.log2(4 * max(2, *thresholds.values()))))
+    batches, backward = np.geomspace(1, 2**doublings, 50), BACKWARD * image_seconds
+    axis.plot(batches, 1e3 * backward * batches, color=COLOURS[5], lw=2.5, label="backward pass")
+    sentences = [f"The backward pass takes {1e3 * backward:.3g} ms for each image."]
+    for (name, size), colour, marker, dash in zip(sizes.items(), COLOURS, MARKERS, ("--", ":"), strict=False):
+        took, megabytes, images = size / bandwidth, f"{size / 1e6:.3g} MB", f"{_digits(thresholds[name])} images"
+        axis.axhline(1e3 * took, color=colour, ls=dash, lw=2, label=f"all-reduce of {megabytes} ({name})")
+        axis.plot([thresholds[name]], [1e3 * took], marker, color=colour, ms=9, label=f"threshold: {images}")
+        sentences.append(f"{name}: {megabytes} take {_in_words(took)}; hidden from {images} on.")
+    logarithmic(axis, [2**k for k in range(0, doublings + 1, max(1, doublings // 8))])
+    axis.set(xlabel="images per worker and step", ylabel="milliseconds", yscale="log")
+    axis.set_title("where the backward pass can hide the exchange")
+    axis.legend(**OUTSIDE)
+    about = "Time of the backward pass and of the all-reduce over the batch, both axes logarithmic. "
+    note = "two straight lines, from one step and one bandwidth"
+    return finished(figure, about + " ".join(sentences), "predicted", note=note)

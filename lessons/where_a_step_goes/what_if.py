@@ -4,11 +4,11 @@ Arithmetic with stated assumptions: nothing here was measured on such a machine,
 intervals. They hold what the inputs' ranges do.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from lessons import counts
-from lessons.step_model import BACKWARD, CYCLE, Quantity, exposed, ranged, slowest, two_rings
+from lessons.step_model import BACKWARD, Quantity, exposed, ranged, slowest, two_rings
 
 NAMES = ("ResNet50V2", "ResNet152V2")
 WORKERS = tuple(2**k for k in range(13))  # 1, 2, 4, ..., 4096
@@ -36,24 +36,19 @@ INPUTS = {
 
 
 class StepParts(NamedTuple):
-    """Where the seconds of a step go."""
+    """Where the seconds of a step go: their sum is the step."""
 
     computation: float
     stragglers: float
     exposed: float
 
-    @property
-    def total(self):
-        return sum(self)
 
-
-@lru_cache(1)
 def networks():
     """{name: Facts} of both networks for images of 224x224 and 1000 classes; the first time ever takes some seconds."""
     return {name: counts.of(name, 224, 1000) for name in NAMES}
 
 
-def step(network, workers, batch, values, bandwidth=25, precision="float32", fusion=128, accumulation=1):
+def step(network, workers, batch, values, bandwidth, precision="float32", fusion=128, accumulation=1):
     """The StepParts of some workers; values: {name: number} for INPUTS; the rest: see `steps`."""
     tensor_bytes = networks()[network].tensor_bytes
     fixed = len(tensor_bytes) * values["overhead"] * 1e-6
@@ -67,7 +62,7 @@ def step(network, workers, batch, values, bandwidth=25, precision="float32", fus
         def all_reduce(size):
             return two_rings(workers, size, DEVICES, inside, between)
 
-        lost = exposed(tensor_bytes, all_reduce, BACKWARD * once, fusion * 2**20, CYCLE, values["overlap"])
+        lost = exposed(tensor_bytes, all_reduce, BACKWARD * once, fusion * 2**20, values["overlap"])
     computation = accumulation * once  # only the last backward pass can hide the all-reduce
     return StepParts(computation, computation * (slowest(workers, values["spread"]) - 1), lost)
 
@@ -88,31 +83,28 @@ def steps(network, batch=64, bandwidth=25, latency=30, precision="float32", fusi
 def efficiencies(network, **settings):
     """{workers: efficiency} for WORKERS; settings as of `steps`."""
     found = steps(network, **settings)
-    return {workers: found[1].total / each.total for workers, each in found.items()}
+    return {workers: sum(found[1]) / sum(each) for workers, each in found.items()}
 
 
-def first_below(network, limit=0.8, **settings):
-    """Smallest number of workers in WORKERS whose efficiency is below `limit`, or None."""
-    return next((workers for workers, value in efficiencies(network, **settings).items() if value < limit), None)
+def first_below(network, **settings):
+    """Smallest number of workers in WORKERS whose efficiency is below 0.8, or None."""
+    return next((workers for workers, value in efficiencies(network, **settings).items() if value < 0.8), None)
 
 
-def order(workers, batches, bandwidth=25):
+def order(workers, batches, bandwidth):
     """{name of a network: efficiency; "ratio": the second one's / the first one's}, each (value, (low, high)).
 
     batches: images per worker, of each of NAMES. An input of the machine moves both networks together, and in part
     cancels in the ratio; each network's own rate, and what the model leaves out, do not.
     """
 
-    def efficiency(values, place):
+    def efficiency(place, values):
         network, batch = NAMES[place], batches[place]
-        alone, together = (step(network, count, batch, values, bandwidth).total for count in (1, workers))
+        alone, together = (sum(step(network, count, batch, values, bandwidth)) for count in (1, workers))
         return alone / (together * values[f"left out, {network}"])
 
-    found = {}
-    for place, network in enumerate(NAMES):
-        value, (low, high) = ranged(lambda values, place=place: efficiency(values, place), INPUTS)
-        found[network] = value, (low, min(1.0, high))
-    return found | {"ratio": ranged(lambda values: efficiency(values, 1) / efficiency(values, 0), INPUTS)}
+    found = {name: ranged(partial(efficiency, place), INPUTS, most=1.0) for place, name in enumerate(NAMES)}
+    return found | {"ratio": ranged(lambda values: efficiency(1, values) / efficiency(0, values), INPUTS)}
 
 
 def ahead(interval):
@@ -121,7 +113,6 @@ def ahead(interval):
     return NAMES[1] if low > 1 else NAMES[0] if high < 1 else "can't tell"
 
 
-@lru_cache(64)
 def fits(network, precision="float32"):
     """About how many images per worker fit into a V100, with SGD and momentum: 92 % of its memory less weights,
     gradients, momentum (float32) and the fusion buffer, over the activations (lessons.counts) of an image."""

@@ -21,7 +21,6 @@ from labs.errors import UseError, number, whole
 
 OPERATIONS = 2000  # of one rank: no puzzle needs a tenth of them
 COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather")
-EXCHANGES = ("send", "receive", *COLLECTIVES)
 _ARGUMENTS = {
     "load": ("batch",),
     "update": ("layer",),
@@ -75,13 +74,11 @@ class Case:
                 whole(name, value, most=256)
             elif name not in ("start", "words"):
                 number(name, value, above=name in ("bandwidth", "wide"))
-        if self.start not in STARTS:
-            raise UseError(f"start is {self.start!r}: it must be one of {', '.join(map(repr, STARTS))}.")
 
     def size(self, kind, layer):
         """MB of a whole tensor."""
         if kind in ("activation", "error"):
-            return self.activation * (self.wide if layer >= 0 and layer % 2 == 0 else 1)
+            return self.activation * (1 if layer % 2 else self.wide)  # micro-batches have layer -1
         return self.parameters * (self.slots if kind == "optimizer" else 1)
 
     def held(self, rank):
@@ -115,30 +112,36 @@ class Event(NamedTuple):
     batch: int | None
 
 
-class Transfer(NamedTuple):
-    """A message from `sender` to `receiver`, or a collective, where both are None. MB: what a rank sends for it."""
+class Transfer:
+    """A message or a collective, since its first rank came to it. When all have come, its begin and end are known.
 
-    word: str
-    sender: int | None
-    receiver: int | None
-    begin: float
-    end: float
-    text: str
-    MB: float
+    ranks: of a message (sender, receiver); MB: what each of the ranks in `out` sends; time: in ms; text: the operation
+    as it is written; came: the ranks that have come; brought: {tensor: {part: [what it sums up, for each rank that
+    brought it]}}, whose sums all ranks in `into` get.
+    """
+
+    def __init__(self, word, ranks, tensors, MB, time, text):
+        self.word, self.ranks, self.tensors, self.MB, self.time, self.text = word, ranks, tensors, MB, time, text
+        self.out, self.into = (ranks[:1], ranks[1:]) if word == "send" else (ranks, ranks)
+        self.came, self.brought, self.begin, self.end = set(), {tensor: {} for tensor in tensors}, inf, inf
+
+    def bring(self, tensor, held):
+        for part, content in held.items():
+            self.brought[tensor].setdefault(part, []).append(content)
 
 
 @dataclass
 class PlayedSchedule:
-    """What came of it. problem: why it is not right, or None; cycle: [(rank, text, rank that it waits for)] of a
-    deadlock; changes: for each rank (time, MB, name) of what its memory gets and frees; sent: MB by rank."""
+    """What came of it. changes: for each rank (time, MB, tensor) of what its memory gets and frees; sent: MB by rank;
+    problem: why it is not right, or None; cycle: [(rank, text, rank that it waits for)] of a deadlock."""
 
     case: Case
+    changes: list
+    sent: list
     events: list = field(default_factory=list)
     transfers: list = field(default_factory=list)
     problem: str | None = None
     cycle: list = field(default_factory=list)
-    changes: list = field(default_factory=list)
-    sent: list = field(default_factory=list)
 
     @property
     def time(self):
@@ -164,17 +167,16 @@ class PlayedSchedule:
         return [max((used for _, used in self.memory(rank)), default=0.0) for rank in range(self.case.ranks)]
 
     def holds(self, rank, time):
-        """{tensor as it is written: MB} that a rank holds at a time."""
+        """{(kind, layer, batch): MB} of the tensors that a rank holds at a time."""
         found = {}
-        for when, change, name in self.changes[rank]:
+        for when, change, tensor in self.changes[rank]:
             if when <= time + 1e-9:
-                found[name] = found.get(name, 0.0) + change
-        return {name: size for name, size in found.items() if size > 1e-9}
+                found[tensor] = found.get(tensor, 0.0) + change
+        return {tensor: size for tensor, size in found.items() if size > 1e-9}
 
 
-def named(tensor):
+def named(kind, layer, batch, parts=()):
     """A tensor as it is written: gradient(3, 0, 1)."""
-    kind, layer, batch, parts = tensor
     if kind == "activation" and layer == -1:
         return f"micro-batch {batch}"
     return f"{kind}({', '.join(map(str, [layer] + [batch] * (batch is not None) + list(parts)))})"
@@ -183,10 +185,10 @@ def named(tensor):
 def written(word, arguments):
     """An operation as it is written, without what says how to wait."""
     if word in (*COLLECTIVES, "free"):
-        names = [named(each) for each in arguments[0]]
+        names = [named(*each) for each in arguments[0]]
         inside = names if len(names) < 4 else [names[0], "...", names[-1]]
     elif word in ("send", "receive"):
-        inside = [named(arguments[0]), f"{'to' if word == 'send' else 'source'}={arguments[1]}"]
+        inside = [named(*arguments[0]), f"{'to' if word == 'send' else 'source'}={arguments[1]}"]
         inside += ["add=True"] * (word == "receive" and arguments[2])
     else:
         inside = [repr(each) for each in arguments if each is not None]
@@ -197,7 +199,7 @@ def told(tensor, parts):
     """A tensor, or some of its parts, in words: parts 0 and 1 of gradient(3)."""
     *most, last = map(str, parts or [""])
     which = f"parts {', '.join(most)} and {last} of " if most else f"part {last} of " if last else ""
-    return which + named((*tensor[:3], ()))
+    return which + named(*tensor)
 
 
 class _Wrong(UseError):
@@ -211,55 +213,44 @@ class _Operation(NamedTuple):
     text: str
 
 
-class _Exchange:
-    """A message or a collective. size: MB that each of `out` sends; brought: {(rank, tensor): {part: what it sums up}};
-    gets: {rank: (tensor, parts, add)} of a message; names: the tensors of a collective; came: the ranks that have come.
-    When all of them have, its end is known."""
-
-    def __init__(self, word, ranks, out, into, size, time):
-        self.word, self.ranks, self.out, self.into, self.size, self.time = word, ranks, out, into, size, time
-        self.came, self.brought, self.gets, self.names, self.text, self.end = set(), {}, {}, [], "", inf
-
-
 class _ScheduleRank:
     """A rank while it is played: what it holds, {tensor: {part: what it sums up}}, and where in its program it is.
 
-    busy: {(tensor, part): the exchange that it is in, as it is written}; freed: {tensor: where, in words};
-    started: {operation: _Exchange}; waits: the one that it waits for; meetings: how many collectives it has come to;
-    halves: what backward_inputs was done for.
+    busy: {(tensor, part): (the Transfer that it is in, as it is written)}; freed: {tensor: where, in words};
+    started: {operation: Transfer}; waits: the one that it waits for; meetings: how many collectives it has come to;
+    halves: what backward_inputs was done for; changes: of PlayedSchedule.
     """
 
     def __init__(self, case, place):
         self.case, self.number, self.operations, self.step, self.now = case, place, [], 0, 0.0
         self.store, self.busy, self.freed, self.started, self.meetings, self.halves = {}, {}, {}, {}, 0, set()
-        self.waits: _Exchange | None = None
-        self.changes, self.sent = [], 0.0
+        self.waits: Transfer | None = None
+        self.changes = []
         for tensor, parts in case.held(place).items():
             own = tuple(int(batch == place) for batch in range(case.batches))
-            self.put(0.0, tensor, dict.fromkeys(parts, own if tensor[0] == "gradient" else (0,)))
+            self.put(tensor, dict.fromkeys(parts, own if tensor[0] == "gradient" else (0,)))
 
     def change(self, time, tensor, parts):
         """So many parts more in memory, or fewer."""
         if size := self.case.size(*tensor[:2]) * parts / self.case.ranks:
-            self.changes.append((time, size, named((*tensor, ()))))
+            self.changes.append((time, size, tensor))
 
-    def put(self, time, tensor, content):
+    def put(self, tensor, content):
         there = self.store.setdefault(tensor, {})
-        self.change(time, tensor, len(content.keys() - there.keys()))
+        self.change(self.now, tensor, len(content.keys() - there.keys()))
         self.freed.pop(tensor, None)
         there |= content
 
     def drop(self, tensor, parts):
-        self.store[tensor] = {part: each for part, each in self.store[tensor].items() if part not in parts}
-        if not self.store[tensor]:
-            del self.store[tensor]
+        for part in parts:
+            del self.store[tensor][part]
 
     def need(self, tensor, parts):
         """{part: what it sums up}. Raises _Wrong where the rank has not got all these parts, or they are under way."""
         held = self.store.get(tensor, {})
         for part in parts:
-            if text := self.busy.get((tensor, part)):
-                raise _Wrong(f"{named((*tensor, ()))} is under way in `{text}`: wait for it first.")
+            if (tensor, part) in self.busy:
+                raise _Wrong(f"{named(*tensor)} is under way in `{self.busy[tensor, part][1]}`: wait for it first.")
         if missing := [part for part in parts if part not in held]:
             what = told(tensor, missing if held else ()) + self.freed.get(tensor, "")
             raise _Wrong(f"rank {self.number} does not have {what}.")
@@ -270,15 +261,16 @@ class _ScheduleRank:
         held = self.need(tensor, parts)
         for content in held.values():
             if text := _unlike(tensor, content, 0):
-                raise _Wrong(f"{named((*tensor, ()))} {text}.")
+                raise _Wrong(f"{named(*tensor)} {text}.")
         return held
 
 
 def _unlike(tensor, content, updates):
     """What is wrong with a part: a sum, or weights that must have been updated so many times; "" if nothing is."""
-    if tensor[0] in ("weights", "optimizer"):
-        right = tensor[0] == "optimizer" or content == (updates,)
-        return "" if right else "is updated already" if content[0] > updates else "has not been updated"
+    if tensor[0] == "weights":
+        if content == (updates,):
+            return ""
+        return "is updated already" if content[0] > updates else "has not been updated"
     what = "micro-batch" if tensor[0] == "gradient" else "the share of rank"
     often = [f"contains {count} copies of {what} {place}" for place, count in enumerate(content) if count > 1]
     lacks = [f"{what} {place}" for place, count in enumerate(content) if not count]
@@ -296,9 +288,10 @@ def play(case, programs):
 
 class _Play:
     def __init__(self, case):
-        self.case, self.every, self.found = case, tuple(range(case.ranks)), PlayedSchedule(case)
+        self.case, self.every = case, tuple(range(case.ranks))
         self.ranks, self.messages, self.meetings = [_ScheduleRank(case, place) for place in self.every], {}, []
-        self.free_out, self.free_into = [0.0] * case.ranks, [0.0] * case.ranks  # when each link is free again
+        self.found = PlayedSchedule(case, [rank.changes for rank in self.ranks], [0.0] * case.ranks)
+        self.free = {}  # {("out" or "into", rank): when this link is free again}
 
     def played(self, programs):
         try:
@@ -309,7 +302,6 @@ class _Play:
             self._ended()
         except _Wrong as wrong:
             self.found.problem = str(wrong)
-        self.found.changes, self.found.sent = ([getattr(r, k) for r in self.ranks] for k in ("changes", "sent"))
         return self.found
 
     # Reading: a program may hold anything
@@ -325,6 +317,8 @@ class _Play:
                 values = {name: self._value(name, v) for name, v in zip(_ARGUMENTS[word], arguments, strict=True)}
                 if self.case.words and word not in self.case.words:
                     raise _Wrong(f"this puzzle must be solved without `{word}`.")
+                if self.case.words and "wait" not in self.case.words and not values.get("wait", True):
+                    raise _Wrong("this puzzle must be solved without `wait=False`.")
                 if word == "wait" and open_.pop(values["started"], None) is None:
                     raise _Wrong("it waits for an exchange that is complete, or that began without `wait=False`.")
             except UseError as wrong:
@@ -339,52 +333,49 @@ class _Play:
 
     def _value(self, name, value):
         """An argument as it must be. Raises UseError."""
-        case, counts = self.case, {"layer": self.case.layers, "batch": self.case.batches, "started": OPERATIONS}
-        if name in ("tensor", "tensors"):
-            return self._tensor(value) if name == "tensor" else self._tensors(value)
+        if name == "tensor":
+            return self._tensor(value)
+        if name == "tensors":
+            made = [self._tensor(each) for each in value]
+            if not made or len({tensor for tensor, _ in made}) < len(made):
+                raise _Wrong("name one tensor or more, as gradient(0), and each of them once.")
+            return made
         if name in ("add", "wait"):
             if type(value) is not bool:
                 raise _Wrong(f"{name} is {value!r:.40}: it must be True or False.")
-            if name == "wait" and not value and case.words and "wait" not in case.words:
-                raise _Wrong("this puzzle must be solved without `wait=False`.")
         elif name == "split":
             if value not in (None, "columns", "rows"):
                 raise _Wrong("split must be 'columns' or 'rows'.")
         elif value is not None or name != "keep":
-            return whole(name, value, 0, counts.get(name, case.ranks) - 1)
+            counts = {"layer": self.case.layers, "batch": self.case.batches, "started": OPERATIONS}
+            return whole(name, value, 0, counts.get(name, self.case.ranks) - 1)
         return value
 
-    def _tensors(self, tensors):
-        made = [self._tensor(each) for each in tensors]
-        if not made or len({each[:3] for each in made}) < len(made):
-            raise _Wrong("name one tensor or more, as gradient(0), and each of them once.")
-        return made
-
     def _tensor(self, tensor):
-        """(kind, layer, batch, parts) of a tensor; all parts where none are named."""
+        """((kind, layer, batch), parts) of a tensor; all parts where none are named."""
         kind, layer, batch, parts = tensor
         of_batch = kind in ("activation", "error")
         if kind not in ("weights", "gradient", "optimizer", "activation", "error") or (batch is None) == of_batch:
             raise ValueError(kind)
         layer = whole("layer", layer, -of_batch, self.case.layers - 1)
         batch = self._value("batch", batch) if of_batch else None
-        return kind, layer, batch, tuple(sorted({self._value("a part", part) for part in parts})) or self.every
+        return (kind, layer, batch), tuple(sorted({self._value("a part", part) for part in parts})) or self.every
 
     # Playing
 
     def _do(self, rank):
         word, values, line, text = rank.operations[rank.step]
         try:
-            if word in EXCHANGES:
-                rank.started[rank.step] = self._come(rank, word, text, **values)
+            if word in ("send", "receive", *COLLECTIVES):
+                rank.started[rank.step] = self._come(rank, word, text, values)
             elif word == "free":
                 self._free(rank, line, **values)
             elif word != "wait":
                 self._compute(rank, word, text, **values)
             if word == "wait" or values.get("wait"):
-                rank.waits = exchange = rank.started[values.get("started", rank.step)]
-                if exchange.end < inf:
-                    self._arrive(rank, exchange)
+                rank.waits = rank.started[values.get("started", rank.step)]
+                if rank.waits.end < inf:
+                    self._arrive(rank)
         except _Wrong as wrong:
             raise _Wrong(f"Rank {rank.number}, operation {rank.step + 1}, `{text}` ({line}): {wrong}") from None
         rank.step += rank.waits is None
@@ -398,7 +389,7 @@ class _Play:
             made["activation", -1, batch], time = dict.fromkeys(every, (1,) * case.ranks), case.load
         elif word == "update":
             state = ("optimizer", layer, None)
-            parts = set(rank.store.get(slope, every)) & set(rank.store.get(state, every))
+            parts = set(rank.store.get(slope) or every) & set(rank.store.get(state) or every)
             rank.need(state, parts)
             rank.summed(slope, parts)
             made[weight] = {place: (old[0] + 1,) for place, old in rank.summed(weight, parts).items()}
@@ -432,128 +423,105 @@ class _Play:
             time /= case.ranks if split else 1
         self._event(rank, rank.now + time, word, text, batch)
         for tensor, content in made.items():
-            rank.put(rank.now, tensor, content)
+            rank.put(tensor, content)
         rank.now += time
         for tensor in gone:
-            rank.change(rank.now, tensor, -len(rank.store[tensor]))
-            del rank.store[tensor]
+            rank.change(rank.now, tensor, -len(rank.store.pop(tensor)))
 
     def _event(self, rank, end, word, text, batch=None):
         if end > rank.now:
             self.found.events.append(Event(rank.number, rank.now, end, word, text, batch))
 
     def _free(self, rank, line, tensors, keep):
-        for *tensor, parts in tensors:
-            held = rank.store.get(tuple(tensor), {})
-            parts = rank.need(tuple(tensor), [p for p in parts if p in held or not held]).keys() - {keep}
-            rank.drop(tuple(tensor), parts)
+        for tensor, parts in tensors:
+            held = rank.store.get(tensor, {})
+            parts = rank.need(tensor, [part for part in parts if part in held or not held]).keys() - {keep}
+            rank.drop(tensor, parts)
             rank.change(rank.now, tensor, -len(parts))
-            rank.freed[tuple(tensor)] = f", which was freed in operation {rank.step + 1}, {line}"
+            rank.freed[tensor] = f", which was freed in operation {rank.step + 1}, {line}"
 
     # Exchanging
 
-    def _come(self, rank, word, text, tensors=(), tensor=(), wait=True, **of_message):
-        """The exchange to which a rank comes, with what it brings; it begins when the last one has come."""
-        if word in COLLECTIVES:
-            exchange = self._meeting(rank, word, text, tensors)
-        else:
-            exchange = self._message(rank, word, text, tensor[:3], tensor[3], **of_message)
-        exchange.came.add(rank.number)
-        if len(exchange.came) == len(exchange.ranks):
-            free = [self.free_out[r] for r in exchange.out] + [self.free_into[r] for r in exchange.into]
-            begin = max([rank.now, *free])
-            exchange.end = begin + exchange.time
-            for r in exchange.out:
-                self.free_out[r], self.ranks[r].sent = exchange.end, self.ranks[r].sent + exchange.size
-            for r in exchange.into:
-                self.free_into[r] = exchange.end
-            sender, receiver = exchange.ranks if exchange.word == "send" else (None, None)
-            moved = Transfer(exchange.word, sender, receiver, begin, exchange.end, exchange.text, exchange.size)
-            self.found.transfers.append(moved)
-            for (r, name), parts in exchange.brought.items():
-                if exchange.word == "send" and name[2] is not None:  # an activation or an error leaves its rank
-                    self.ranks[r].change(exchange.end, name, -len(parts))
-            for other in self.ranks:
-                if other.waits is exchange:
-                    self._arrive(other, exchange)
-                    other.step += 1
-        return exchange
+    def _come(self, rank, word, text, values):
+        """The Transfer to which a rank comes, with what it brings; it begins when the last one has come."""
+        transfer = (self._meeting if word in COLLECTIVES else self._message)(rank, word, text, **values)
+        transfer.came.add(rank.number)
+        if len(transfer.came) < len(transfer.ranks):
+            return transfer
+        links = [("out", place) for place in transfer.out] + [("into", place) for place in transfer.into]
+        transfer.begin = max(rank.now, *(self.free.get(link, 0.0) for link in links))
+        transfer.end = transfer.begin + transfer.time
+        self.free |= dict.fromkeys(links, transfer.end)
+        self.found.transfers.append(transfer)
+        for place in transfer.out:
+            self.found.sent[place] += transfer.MB
+        for tensor, parts in transfer.brought.items():
+            if transfer.word == "send" and tensor[2] is not None:  # an activation or an error leaves its rank
+                self.ranks[transfer.out[0]].change(transfer.end, tensor, -len(parts))
+        for other in self.ranks:
+            if other.waits is transfer:
+                self._arrive(other)
+                other.step += 1
+        return transfer
 
-    def _message(self, rank, word, text, tensor, parts, to=None, source=0, add=False):
-        other = source if to is None else to
-        if other == rank.number:
+    def _message(self, rank, word, text, tensor, wait, to=None, source=None, add=False):
+        pair = (rank.number, to) if word == "send" else (source, rank.number)
+        name, parts = tensor
+        if pair[0] == pair[1]:
             raise _Wrong("a rank cannot send a message to itself.")
-        if add and tensor[0] in ("weights", "optimizer"):
-            raise _Wrong(f"{named((*tensor, ()))} is not a sum, so nothing can be added to it.")
-        pair = (other, rank.number) if to is None else (rank.number, other)
-        waiting = self.messages.setdefault((pair, tensor, parts), [])
-        exchange = next((each for each in waiting if rank.number not in each.came), None)
-        if exchange is None:
-            size = self.case.size(*tensor[:2]) * len(parts) / self.case.ranks
-            exchange = _Exchange("send", pair, pair[:1], pair[1:], size, self.case.message(size))
-            waiting.append(exchange)
-        held = rank.need(tensor, parts) if word == "send" or add else {}
-        if word == "send":
-            exchange.brought[rank.number, tensor], exchange.text = held, text
-            if tensor[2] is not None:
-                rank.drop(tensor, parts)
+        if add and name[0] in ("weights", "optimizer"):
+            raise _Wrong(f"{named(*name)} is not a sum, so nothing can be added to it.")
+        waiting = self.messages.setdefault((pair, tensor), [])
+        transfer = next((each for each in waiting if rank.number not in each.came), None)
+        if transfer is None:
+            size = self.case.size(*name[:2]) * len(parts) / self.case.ranks
+            transfer = Transfer("send", pair, [name], size, self.case.message(size), text)
+            waiting.append(transfer)
+        if word == "send" or add:
+            transfer.bring(name, rank.need(name, parts))
+        if word == "receive":
+            rank.change(rank.now, name, len(parts))
+            rank.busy |= {(name, part): (transfer, text) for part in parts}
         else:
-            exchange.gets[rank.number] = tensor, parts, add
-            rank.change(rank.now, tensor, len(parts))
-            rank.busy |= {(tensor, part): text for part in parts}
-        return exchange
+            transfer.text = text
+            if name[2] is not None:
+                rank.drop(name, parts)
+        return transfer
 
-    def _meeting(self, rank, word, text, tensors):
-        names, K = [each[:3] for each in tensors], self.case.ranks
-        if any(each[3] != self.every for each in tensors):
+    def _meeting(self, rank, word, text, tensors, wait):
+        names, K = [name for name, _ in tensors], self.case.ranks
+        if any(parts != self.every for _, parts in tensors):
             raise _Wrong(f"{word} takes whole tensors, since each rank's number says which part is its own.")
         if any(name[0] in ("weights", "optimizer") for name in names) and word != "all_gather":
             raise _Wrong(f"`{word}` adds up what the ranks hold, but weights and optimizer state are not sums.")
         if rank.meetings == len(self.meetings):
             size, times = sum(self.case.size(*name[:2]) for name in names), 1 + (word == "all_reduce")
-            links = self.every if K > 1 else ()
-            sent = times * (K - 1) / K * size
-            self.meetings.append(_Exchange(word, self.every, links, links, sent, self.case.ring(size, times)))
-            self.meetings[-1].names, self.meetings[-1].text = names, text
-        exchange = self.meetings[rank.meetings]
-        if (exchange.word, exchange.names) != (word, names):
-            first = f"for rank {min(exchange.came)}, collective number {rank.meetings + 1} is `{exchange.text}`"
+            sent, time = times * (K - 1) / K * size, self.case.ring(size, times)
+            self.meetings.append(Transfer(word, self.every, names, sent, time, text))
+        transfer = self.meetings[rank.meetings]
+        if (transfer.word, transfer.tensors) != (word, names):
+            first = f"for rank {min(transfer.came)}, collective number {rank.meetings + 1} is `{transfer.text}`"
             raise _Wrong(f"{first}. All ranks must call the same collectives in the same order.")
         rank.meetings += 1
         for name in names:
-            parts = (rank.number,) if word == "all_gather" else self.every
-            exchange.brought[rank.number, name] = rank.need(name, parts)
-            rank.busy |= {(name, part): exchange.text for part in self.every}
-            if word == "all_gather":
-                rank.change(rank.now, name, K - len(rank.store[name]))
-        return exchange
+            transfer.bring(name, rank.need(name, (rank.number,) if word == "all_gather" else self.every))
+            rank.busy |= {(name, part): (transfer, transfer.text) for part in self.every}
+            rank.change(rank.now, name, K - len(rank.store[name]))  # room for what an all-gather brings
+        return transfer
 
-    def _arrive(self, rank, exchange):
-        """A rank has waited for an exchange whose end is known: it has what came."""
-        rank.waits = None
-        self._event(rank, exchange.end, "wait", rank.operations[rank.step].text)
-        rank.now = max(rank.now, exchange.end)
-        if exchange.word == "send":
-            if rank.number not in exchange.gets:
-                return
-            name, parts, add = exchange.gets[rank.number]
-            came, there = exchange.brought[exchange.ranks[0], name], rank.store.setdefault(name, {})
-            rank.change(exchange.end, name, -sum(part in there for part in parts))
-            there |= {part: _added([came[part], there[part]]) if add else came[part] for part in parts}
-            names = [name]
-        else:
-            names, parts = exchange.names, self.every
-            for name in names:
-                brought = [exchange.brought[other, name] for other in self.every]
-                if exchange.word == "all_gather":
-                    rank.store[name] = {part: brought[part][part] for part in parts}
-                else:
-                    kept = parts if exchange.word == "all_reduce" else (rank.number,)
-                    rank.store[name] = {part: _added([each[part] for each in brought]) for part in kept}
-                    rank.change(exchange.end, name, len(kept) - self.case.ranks)
-        for name in names:
-            for part in parts:
-                rank.busy.pop((name, part), None)
+    def _arrive(self, rank):
+        """A rank has waited for a transfer whose end is known: it has what came."""
+        transfer, rank.waits = rank.waits, None
+        self._event(rank, transfer.end, "wait", rank.operations[rank.step].text)
+        rank.now = max(rank.now, transfer.end)
+        rank.busy = {part: under_way for part, under_way in rank.busy.items() if under_way[0] is not transfer}
+        for tensor, parts in transfer.brought.items() if rank.number in transfer.into else ():
+            there = rank.store.setdefault(tensor, {})
+            room = len(there) + len(parts) if transfer.word == "send" else self.case.ranks
+            there |= {part: _added(contents) for part, contents in parts.items()}
+            if transfer.word == "reduce_scatter":
+                rank.drop(tensor, parts.keys() - {rank.number})
+            rank.change(transfer.end, tensor, len(there) - room)
 
     # The end
 
@@ -564,8 +532,10 @@ class _Play:
                 self._deadlock(rank)
         for rank in self.ranks:
             for tensor, parts in self.case.held(rank.number).items():
+                if tensor[0] == "optimizer":
+                    continue
                 try:
-                    held = rank.need(tensor, parts) if tensor[0] != "optimizer" else {}
+                    held = rank.need(tensor, parts)
                 except _Wrong as wrong:
                     raise _Wrong(f"At the end, {wrong}") from None
                 alike = len(held) == self.case.ranks and len(set(held.values())) == 1  # then no part need be named
@@ -577,8 +547,8 @@ class _Play:
     def _deadlock(self, rank):
         """Who waits for whom: from a rank that waits, until one comes again or has ended."""
         chain = {}
-        while (exchange := rank.waits) and rank.number not in chain:
-            other = next(place for place in exchange.ranks if place not in exchange.came)
+        while rank.waits and rank.number not in chain:
+            other = next(place for place in rank.waits.ranks if place not in rank.waits.came)
             _, _, line, text = rank.operations[rank.step]
             chain[rank.number] = (rank.number, f"`{text.removeprefix('wait for ')}` ({line})", other)
             rank = self.ranks[other]
@@ -593,14 +563,15 @@ class _Play:
         It was sent, and its receiver waits for another message of the same sender, or never calls `receive` for it.
         """
         in_cycle = [self.ranks[place].waits for place, _, _ in self.found.cycle]
-        for ((sender, to), tensor, parts), messages in self.messages.items():
+        for ((sender, to), tensor), messages in self.messages.items():
             if not any(message.came == {sender} and message not in in_cycle for message in messages):
                 continue
             rank = self.ranks[to]
             left = rank.operations[rank.step :]
             asked = [(o.values["tensor"], o.values["source"]) for o in left if o.word == "receive"]
             waits_for_another = rank.waits and (rank.waits.word, rank.waits.ranks) == ("send", (sender, to))
-            if waits_for_another or ((*tensor, parts), sender) not in asked:
-                name = told(tensor, () if parts == self.every else parts)
+            if waits_for_another or (tensor, sender) not in asked:
+                name, parts = tensor
+                name = told(name, () if parts == self.every else parts)
                 return f" Rank {sender} is sending {name} to rank {to}, and nobody is receiving it."
         return ""

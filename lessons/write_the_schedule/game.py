@@ -3,7 +3,6 @@
 import json
 import random
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 
 from labs import files, jobs
@@ -67,10 +66,7 @@ def puzzle(id):
     puzzle, case = PUZZLES[id], PUZZLES[id].case
     print(f"{id} {puzzle.title}. Example: {sizes(case)}.")
     print(f"At the start, each rank holds {STARTS[case.start]}.")
-    print(
-        f"Words: {', '.join(word for word in case.words if word != 'wait')}"
-        + (", wait=False, wait." if "wait" in case.words else ".")
-    )
+    print(f"Words: {', '.join(case.words).replace('wait', 'wait=False, wait')}.")
     if case.start != "gradients":
         both = f"backward {case.inputs + case.weights:.4g} ms, update {case.update:.4g} ms"
         print(f"A layer: forward {case.forward:.4g} ms, {both}. To load a micro-batch takes {case.load:.4g} ms.")
@@ -82,13 +78,9 @@ def puzzle(id):
     print(f"A message: {case.latency:.4g} ms, and 1 ms for each {case.bandwidth:.4g} MB.")
     for measure, bar in bars(puzzle, case).items():
         known, bound = puzzle.best(case)[measure]
-        limit = (
-            "; nobody can do better"
-            if bound and bound > 0.9999 * known
-            else f"; nobody gets below {bound:.4g}"
-            if bound
-            else ""
-        )
+        limit = ""
+        if bound:
+            limit = "; nobody can do better" if bound > 0.9999 * known else f"; nobody gets below {bound:.4g}"
         print(f"Bar: {_WHAT[measure]} {bar:.4g} {MEASURES[measure]} or less (best known {known:.4g}{limit}).")
 
 
@@ -125,11 +117,8 @@ def show(id, program, last=False, **changes):
 
 def _row(puzzle, case, measure, value):
     """A row of a measure; without a bar where it does not count, or case is None."""
-    row, best = (
-        {"measure": f"{_WHAT[measure]} ({MEASURES[measure]})", "yours": value},
-        puzzle.best(case) if case else {},
-    )
-    if measure in best:
+    row = {"measure": f"{_WHAT[measure]} ({MEASURES[measure]})", "yours": value}
+    if case and measure in (best := puzzle.best(case)):
         known, bound = best[measure]
         row |= {"bar": bars(puzzle, case)[measure], "best known": known, "bound": bound or "not known"}
     return row
@@ -143,7 +132,7 @@ def _file(runs=None):
 
 
 def kept(runs=None):
-    """{id: {measure: value, "programs": [...], "when": ...}} of one's best schedules; {} where there are none yet."""
+    """{id: {measure: value, "programs": [...]}} of one's best schedules; {} where there are none yet."""
     try:
         found = json.loads(_file(runs).read_text(encoding="utf-8"))
         return {id: found[id] for id in PUZZLES if isinstance(found.get(id), dict)}
@@ -154,7 +143,7 @@ def kept(runs=None):
 def _keep(id, values, operations):
     """Keep a right schedule of the example if it is better than the one before: if it alone meets all bars, or, where
     both or neither do, comes nearer to the best known."""
-    puzzle, when = PUZZLES[id], datetime.now(UTC).isoformat(timespec="seconds")
+    puzzle = PUZZLES[id]
     best, limits = puzzle.best(puzzle.case), bars(puzzle, puzzle.case)
 
     def over(row):
@@ -165,7 +154,7 @@ def _keep(id, values, operations):
         with files.locked(_file()):
             before = kept()
             if id not in before or over(values) < over(before[id]):
-                row = values | {"when": when, "programs": operations}
+                row = values | {"programs": operations}
                 files.write(_file(), json.dumps(before | {id: row}))
     except (OSError, TypeError, ValueError, KeyError):  # what cannot be kept still counts
         return

@@ -6,14 +6,14 @@ All but the cursor is drawn once and kept as pixels, so that a move takes far le
 import io
 import re
 import textwrap
-from functools import cache
 from itertools import groupby
 
 import numpy as np
 
+from labs.printed import grouped
 from labs.show.figure import COLOURS, MARKERS
 from lessons.canvas import boxes, canvas, done
-from lessons.write_the_schedule.engine import COLLECTIVES, Event
+from lessons.write_the_schedule.engine import Event
 from lessons.write_the_schedule.puzzles import sizes
 
 KINDS = {  # word: (colour, pattern, name in the legend)
@@ -28,7 +28,7 @@ KINDS = {  # word: (colour, pattern, name in the legend)
 _KINDS = ("weights", "optimizer", "gradient", "micro-batch", "activation", "error")
 _PARTS = re.compile(r"\((?:gradient|weights)\(\d+, ([\d, ]+)\)")  # of send(gradient(0, 2, 3), to=1)
 _MOMENTS, _COLUMNS = 400, 140  # of the slider; characters in a line below the picture
-_WRAPPED = {"subsequent_indent": " " * 7, "break_on_hyphens": False}
+_WRAPPED = {"width": _COLUMNS, "subsequent_indent": " " * 7, "break_on_hyphens": False, "placeholder": " \u2026"}
 _IN_A_ROW = 8  # names in a key
 _KEY = {"fontsize": 8, "frameon": False, "borderpad": 0, "handlelength": 1.6, "columnspacing": 1.0}
 
@@ -38,24 +38,19 @@ def moving(played, title):
     ends = {round(time, 4) for each in (*played.events, *played.transfers) for time in (each.begin, each.end)}
     moments = sorted(ends | {0.0})
     moments = moments[:: 1 + len(moments) // _MOMENTS]
-    picture, first = _Picture(played, title), moments[_first(played, moments)]
+    picture, (_, peak) = _Picture(played, title), _highest(played)
+    first = min(moments, key=lambda moment: abs(moment - peak))
 
     def draw(time=first):
         return picture.at(time)
 
-    return draw, moments if len(moments) > 1 else [0.0, 1.0]
+    return draw, moments
 
 
 def _highest(played):
     """(rank, moment) of the highest peak."""
     rank = int(np.argmax(played.peaks))
     return rank, max(played.memory(rank), key=lambda each: each[1], default=(0.0, 0.0))[0]
-
-
-def _first(played, moments):
-    """Where the cursor begins: at the moment of the highest peak."""
-    _, peak = _highest(played)
-    return int(np.argmin([abs(moment - peak) for moment in moments]))
 
 
 class _Picture:
@@ -67,15 +62,9 @@ class _Picture:
         told = [told_of(played, rank, self.length * k / 8) for rank in range(ranks) for k in range(9)]
         self.lines = [2 if ranks <= 4 and max(map(len, told)) > _COLUMNS else 1] * ranks  # below the picture, by rank
         rank, peak = _highest(played)  # what that rank holds is what most puzzles are about: it is never cut there
-        self.lines[rank] = max(self.lines[rank], len(textwrap.wrap(told_of(played, rank, peak), _COLUMNS, **_WRAPPED)))
-        rows, words, memory, left, right = (
-            min(0.42 * ranks, 1.9) + 0.15,
-            0.145 * sum(self.lines) + 0.25,
-            0.8,
-            0.75,
-            0.2,
-        )
-        key = 0.1 + 0.16 * -(-ranks // _IN_A_ROW)  # between the two: whose memory each line is
+        self.lines[rank] = max(self.lines[rank], len(textwrap.wrap(told_of(played, rank, peak), **_WRAPPED)))
+        rows, memory, words = min(0.42 * ranks, 1.9) + 0.15, 0.8, 0.145 * sum(self.lines) + 0.25
+        key, left, right = 0.1 + 0.16 * -(-ranks // _IN_A_ROW), 0.75, 0.2  # key: whose memory each line is
         wide, high = 9.6, 0.7 + rows + key + memory + 0.5 + words + 0.2
         self.figure, self.axes = canvas(rows=2, width=wide, height=high / 2)
         low, inner = high - 0.7 - rows, (wide - left - right) / wide
@@ -84,11 +73,12 @@ class _Picture:
             axis.xaxis.set_label_coords(0.5, -0.32 / tall)
             axis.yaxis.set_label_coords(-0.5 / wide, 0.5)
         look = {"fontsize": 7.5, "family": "monospace", "va": "top", "linespacing": 1.35}
-        self.words = self.figure.text(0.1 / wide, (words + 0.2) / high, "", **look)
+        inside = {"transform": self.figure.transFigure, "animated": True}
+        self.words = self.axes[1].text(0.1 / wide, (words + 0.2) / high, "", **inside, **look)
         self._timeline(self.axes[0], title)
         self._memory(self.axes[1])
-        self.cursors = [axis.axvline(0, color="black", lw=1.5) for axis in self.axes]
-        self.base = None
+        self.cursors = [axis.axvline(0, color="black", lw=1.5, animated=True) for axis in self.axes]
+        self.still = None
 
     def _timeline(self, axis, title):
         played = self.played
@@ -108,15 +98,12 @@ class _Picture:
                     label = text[2] if played.case.start == "stages" else text[1]
                     axis.text(middle, event.rank, label, ha="center", va="center", fontsize=8,
                               bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85})  # fmt: skip
-        every = range(played.case.ranks)
-        joint = [(t.begin, t.end, r + 0.4) for t in played.transfers if t.word in COLLECTIVES for r in every]
-        if joint:
-            axis.hlines(*zip(*[(row, begin, end) for begin, end, row in joint], strict=True), COLOURS[0], lw=4,
-                        label="exchange of all ranks")  # fmt: skip
-        sent = [t for t in played.transfers if t.word not in COLLECTIVES]
+        sent = [each for each in played.transfers if each.word == "send"]
+        if joint := [(rank + 0.4, t.begin, t.end) for t in played.transfers if t not in sent for rank in t.ranks]:
+            axis.hlines(*np.transpose(joint), COLOURS[0], lw=4, label="exchange of all ranks")
         if sent:
-            begin = np.array([(t.begin, t.sender) for t in sent])
-            end = np.array([(t.end, t.receiver) for t in sent])
+            begin = np.array([(each.begin, each.ranks[0]) for each in sent])
+            end = np.array([(each.end, each.ranks[1]) for each in sent])
             axis.plot(*np.stack([begin, end], 1).transpose(2, 1, 0), color="black", lw=0.7, alpha=0.7)
             axis.plot([], [], color="black", lw=0.7, marker="v", ms=4, label="message")
             self._parts(axis, sent)
@@ -142,7 +129,7 @@ class _Picture:
         if any(each.end - each.begin < (0.012 + 0.009 * len(parts)) * self.length for each, parts in told):
             return
         for each, parts in told:
-            axis.text(each.begin + 0.008 * self.length, each.sender, parts, ha="left", va="center", fontsize=7.5,
+            axis.text(each.begin + 0.008 * self.length, each.ranks[0], parts, ha="left", va="center", fontsize=7.5,
                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.85})  # fmt: skip
 
     def _memory(self, axis):
@@ -150,12 +137,8 @@ class _Picture:
             steps = {round(time, 6): used for time, used in self.played.memory(rank)}  # the last one of each moment
             if steps:
                 x, y = zip(*steps.items(), strict=True)
-                look = {
-                    "color": COLOURS[rank % 6],
-                    "marker": MARKERS[(rank + rank // 6) % 6],  # with more than 6 ranks, a colour comes again
-                    "markevery": 0.13 + 0.01 * rank,
-                    "ms": 4,
-                }
+                marker = MARKERS[(rank + rank // 6) % 6]  # with more than 6 ranks, a colour comes again
+                look = {"color": COLOURS[rank % 6], "marker": marker, "markevery": 0.13 + 0.01 * rank, "ms": 4}
                 axis.step([*x, self.length], [*y, y[-1]], where="post", lw=1.2, label=f"rank {rank}", **look)
         axis.set(xlabel="time (ms)", ylabel="memory (MB)")
         axis.set_ylim(0, 1.1 * max([1e-9, *self.played.peaks]))
@@ -167,51 +150,34 @@ class _Picture:
         for cursor in self.cursors:
             cursor.set_xdata([time, time])
         told = [told_of(self.played, rank, time) for rank in range(self.played.case.ranks)]
-        self.words.set_text(f"at {time:.4g} ms\n" + "\n".join(map(self._within, told, self.lines)))
+        lines = [textwrap.fill(text, max_lines=most, **_WRAPPED) for text, most in zip(told, self.lines, strict=True)]
+        self.words.set_text("\n".join([f"at {time:.4g} ms", *lines]))
         done(self.figure, f"{summary(self.played)} At {time:.4g} ms: {'; '.join(told)}.")
         self.figure.png = self._png
         return self.figure
 
-    def _within(self, line, lines):
-        """A line as it stands below the picture: on so many lines, and cut behind them."""
-        return textwrap.fill(line, _COLUMNS, max_lines=lines, placeholder=" \N{HORIZONTAL ELLIPSIS}", **_WRAPPED)
-
     def _png(self):
-        """The figure as PNG bytes: what does not move is drawn once, and cursor and words upon it by Pillow."""
-        from PIL import Image, ImageDraw
+        """The figure as PNG bytes: what is not `animated` is drawn once, and cursor and words upon it by Pillow, which
+        is ten times as fast."""
+        from matplotlib import font_manager
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from PIL import Image, ImageDraw, ImageFont
 
-        if self.base is None:
-            self.base = Image.fromarray(self._still()).convert("RGB")
-            self.palette = self.base.quantize(128, method=Image.Quantize.FASTOCTREE)
-        image, high = self.base.copy(), self.base.height
+        if self.still is None:
+            drawn = FigureCanvasAgg(self.figure)
+            drawn.draw()
+            self.still = Image.fromarray(np.array(drawn.buffer_rgba())).convert("RGB")
+            self.palette = self.still.quantize(128, method=Image.Quantize.FASTOCTREE)
+            self.font = ImageFont.truetype(font_manager.findfont("DejaVu Sans Mono"), 10)
+        image, high = self.still.copy(), self.still.height
         pen, (x, y) = ImageDraw.Draw(image), self.words.get_position()
         for axis, cursor in zip(self.axes, self.cursors, strict=True):
-            box = axis.get_window_extent()
-            place = axis.transData.transform((cursor.get_xdata()[0], 0))[0]
+            box, (place, _) = axis.get_window_extent(), axis.transData.transform((cursor.get_xdata()[0], 0))
             pen.line((place, high - box.y1, place, high - box.y0), fill="black", width=2)
-        pen.multiline_text((x * image.width, (1 - y) * high), self.words.get_text(), "black", _font(), spacing=2)
+        pen.multiline_text((x * image.width, (1 - y) * high), self.words.get_text(), "black", self.font, spacing=2)
         buffer, image = io.BytesIO(), image.quantize(palette=self.palette, dither=Image.Dither.NONE)
         image.save(buffer, "png", compress_level=1)
         return buffer.getvalue()
-
-    def _still(self):
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-        for part in (*self.cursors, self.words):
-            part.set_visible(False)
-        drawn = FigureCanvasAgg(self.figure)
-        drawn.draw()
-        for part in (*self.cursors, self.words):
-            part.set_visible(True)
-        return np.array(drawn.buffer_rgba())
-
-
-@cache
-def _font():
-    from matplotlib import font_manager
-    from PIL import ImageFont
-
-    return ImageFont.truetype(font_manager.findfont("DejaVu Sans Mono"), 10)
 
 
 def _computes(played):
@@ -223,7 +189,7 @@ def use(played):
     if _computes(played):
         return f"idle {played.idle:.0%}"
     ranks = played.case.ranks
-    used = sum((each.end - each.begin) * (ranks if each.sender is None else 1) for each in played.transfers)
+    used = sum((each.end - each.begin) * (1 if each.word == "send" else ranks) for each in played.transfers)
     return f"links in use {used / (ranks * played.time):.0%}"
 
 
@@ -238,43 +204,39 @@ def summary(played):
 def told_of(played, rank, time):
     """What a rank does and holds at a time, in words."""
     event = next((e for e in played.events if e.rank == rank and e.begin <= time + 1e-9 < e.end), None)
-    does = event.text if event else "stands still" if played.problem else "has ended"
-    if stuck := next(
-        (f"waits in {text} for rank {other}" for place, text, other in played.cycle if place == rank), None
-    ):
-        does = does if event else stuck
-    if event and event.word == "wait":
+    stuck = [f"waits in {text} for rank {other}" for place, text, other in played.cycle if place == rank]
+    if event is None:
+        does = stuck[0] if stuck else "stands still" if played.problem else "has ended"
+    elif event.word == "wait":
         does = f"waits{event.text.removeprefix('wait')}" if event.text.startswith("wait") else f"waits in {event.text}"
+    else:
+        does = event.text
     held, arriving, now = {}, {}, played.holds(rank, time)
-    for name, size in now.items():
-        kind, _, inside = name.partition("(")
-        place = tuple(map(int, inside[:-1].split(", "))) if inside else (int(name.split()[-1]),)
-        kind, whole = (kind, played.case.size(kind, place[0])) if inside else (name.split()[0], 0)
+    for (kind, layer, batch), size in now.items():
+        whole, place = played.case.size(kind, layer), (layer,) if batch is None else (layer, batch)
+        if layer < 0:
+            kind, place = "micro-batch", (batch,)
         held.setdefault(kind, ([], []))[size < 0.999 * whole].append(place)
-        if inside and size > 1.001 * whole:  # a message that replaces or adds: both are there until its end
+        if size > 1.001 * whole:  # a message that replaces or adds: both are there until its end
             arriving[kind] = arriving.get(kind, 0.0) + size - whole
     told = []
     for kind in sorted(held, key=_KINDS.index):
-        whole, parts = held[kind]
-        more = kind in arriving and f"{arriving[kind]:.4g} MB that arrive"
-        told.append(
-            f"{kind} " + " and ".join(filter(None, (_ranges(whole), parts and f"parts of {_ranges(parts)}", more)))
-        )
+        whole, parts = map(_ranges, held[kind])
+        texts = [whole] * bool(whole) + [f"parts of {parts}"] * bool(parts)
+        if kind in arriving:
+            texts.append(f"{arriving[kind]:.4g} MB that arrive")
+        told.append(f"{kind} {' and '.join(texts)}")
     return f"rank {rank} {does}; holds {sum(now.values()):.4g} MB: {', '.join(told) or 'nothing'}"
 
 
 def _ranges(places):
     """Places as they are read: 0-5 of layers, (0-5, 2) of layers for a micro-batch, (2, 0-5) of a layer for some."""
-    if not places:
-        return ""
-    if len(places[0]) == 1:
+    if not places or len(places[0]) == 1:
         return " and ".join(_runs([place for (place,) in places]))
-    layers, batches = ({place[k] for place in places} for k in (0, 1))
+    layers, batches = grouped(places), grouped((batch, layer) for layer, batch in places)
     if len(layers) <= len(batches):
-        of = {layer: _runs([b for each, b in places if each == layer]) for layer in sorted(layers)}
-        return " ".join(f"({layer}, {' '.join(runs)})" for layer, runs in of.items())
-    of = {batch: _runs([layer for layer, each in places if each == batch]) for batch in sorted(batches)}
-    return " ".join(f"({' '.join(runs)}, {batch})" for batch, runs in of.items())
+        return " ".join(f"({layer}, {' '.join(_runs(of))})" for layer, of in sorted(layers.items()))
+    return " ".join(f"({' '.join(_runs(of))}, {batch})" for batch, of in sorted(batches.items()))
 
 
 def _runs(numbers):

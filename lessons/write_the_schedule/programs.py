@@ -34,7 +34,6 @@ exchange is only started: the call returns a number for `wait`, and nobody may u
 program waits for everything that it has started. `free(tensor, keep=2)` frees all parts but part 2.
 """
 
-import ast
 import functools
 import inspect
 import linecache
@@ -90,30 +89,18 @@ def _line(frame):
 
 def _named(word, tensors):
     """The tensors of a call. Raises ProgramError for a list of them, and for a word without its layer."""
-    for place, each in enumerate(tensors):
-        if any(each is kind for kind in (weights, gradient, optimizer, activation, error)):
-            of = "layer, batch" if each is activation or each is error else "layer"
-            wrong = f"`{each.__name__}` without its {of.replace(', ', ' and ')}: write `{each.__name__}({of})`."
+    for each in tensors:
+        if each in (weights, gradient, optimizer):
+            wrong = f"`{each.__name__}` without its layer: write `{each.__name__}(layer)`."
+        elif each in (activation, error):
+            wrong = f"`{each.__name__}` without its layer and batch: write `{each.__name__}(layer, batch)`."
         elif isinstance(each, list | Iterator) or isinstance(each, tuple) and each and isinstance(each[0], tuple):
-            one = word in ("send", "receive")
-            write = f"write `{word}(*{_argument(sys._getframe(2), word, place)})`."
-            wrong = f"a list: {'call it for each tensor.' if one else write}"
+            what = "call it for each tensor" if word in ("send", "receive") else "write `*` before it"
+            wrong = f"a list: {what}."
         else:
             continue
         raise ProgramError(f"{_line(sys._getframe(2))}: `{word}` got {wrong}")
     return tensors
-
-
-def _argument(frame, word, place):
-    """What stands at a place in the call of a word in the line that a frame is at; "tensors" where it is not clear."""
-    text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
-    try:
-        calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
-        (arguments,) = [each.args for each in calls if isinstance(each.func, ast.Name) and each.func.id == word]
-        starred = any(isinstance(each, ast.Starred) for each in arguments)
-        return "tensors" if starred else ast.get_source_segment(text, arguments[place]) or "tensors"
-    except (SyntaxError, ValueError, IndexError):
-        return "tensors"
 
 
 def weights(layer, *parts):

@@ -13,21 +13,20 @@ from functools import cached_property
 from itertools import product
 
 from lessons.write_the_schedule import observed
-from lessons.write_the_schedule.engine import Case
+from lessons.write_the_schedule.engine import COLLECTIVES, Case
 
 BAR = 1.05  # times the best known
 MEASURES = {"time": "ms", "memory": "MB", "bytes": "MB"}
 _SPEEDS = (0.7, 0.8, 0.9, 1.1, 1.2, 1.4)
 _COMPUTING = ("load", "forward", "backward", "update")
-_COLLECTIVE = ("all_reduce", "reduce_scatter", "all_gather")
 
 
 @dataclass(frozen=True)
 class Puzzle:
     """One puzzle. make: function of a shape and a factor -> a case, without arguments the example; best: function of a
-    case -> {measure: (best known, bound or None)}; shapes: arguments of `make`, other than the example's; beyond:
-    {measure: what to look at where a schedule misses the bar, or a function of `observed` that says it}; shared: do all
-    ranks work on the same micro-batch (see `broken_rule`)?"""
+    case -> {measure: (best known, bound or None)}; shapes: for each argument of `make`, values
+    other than the example's; beyond: {measure: what to look at where a schedule misses the bar, or a function of
+    `observed` that says it}; shared: do all ranks work on the same micro-batch (see `broken_rule`)?"""
 
     title: str
     make: Callable
@@ -44,11 +43,7 @@ class Puzzle:
     def drawn(self, random):
         """A case of each shape, the largest first, on a machine of another speed. All shapes: what only some of them
         show would else be found in one check and not in the next."""
-        return [self.make(*shape, factor=random.choice(_SPEEDS)) for shape in self.shapes]
-
-
-def _shapes(*choices):
-    return tuple(product(*choices))
+        return [self.make(*shape, factor=random.choice(_SPEEDS)) for shape in product(*self.shapes)]
 
 
 def sizes(case):
@@ -90,9 +85,8 @@ def broken_rule(puzzle, case, operations):
     for (word, layer, batch), ranks in computed.items():
         guests = [rank for rank in ranks if ("weights", layer, None) not in case.held(rank)]
         if guests:
-            return (
-                f"rank {guests[0]} computes `{word}({layer}, {batch})`, but may compute only the layers that it holds."
-            )
+            told = f"rank {guests[0]} computes `{word}({layer}, {batch})`"
+            return f"{told}, but may compute only the layers that it holds."
         if ranks == [*range(case.ranks)] and all(each == ranks for each in computed.values()) and case.ranks > 1:
             return "every rank computes every micro-batch: how many are its own?"
         if len(ranks) > 1:
@@ -189,7 +183,7 @@ def _best_accumulated(case):
 
 
 def _zero_1(ranks=4, layers=6, factor=1.0):
-    words = (*_COMPUTING, *_COLLECTIVE, "wait")
+    words = (*_COMPUTING, *COLLECTIVES, "wait")
     case = Case(ranks, layers, ranks, "optimizer parts", load=0.1, update=0.2, latency=0.02, activation=2.0)
     return _scaled(replace(case, words=words), factor)
 
@@ -202,7 +196,7 @@ def _best_zero_1(case):
 
 def _zero_2(ranks=4, layers=7, factor=1.0):
     """With so few layers that a second whole gradient misses the bar."""
-    words = (*_COMPUTING, *_COLLECTIVE, "free", "wait")
+    words = (*_COMPUTING, *COLLECTIVES, "free", "wait")
     return replace(_zero_1(ranks, layers, factor), words=words)
 
 
@@ -217,7 +211,7 @@ def _best_zero_2(case):
 def _zero_3(ranks=4, layers=6, factor=1.0):
     size = round(0.8 * 8 * ranks / (ranks - 1))  # to gather a layer takes 0.8 of its forward pass
     case = Case(ranks, layers, ranks, "parts", load=0.1, update=0.2, latency=0.01, parameters=size)
-    words = (*_COMPUTING, *_COLLECTIVE, "free", "wait")
+    words = (*_COMPUTING, *COLLECTIVES, "free", "wait")
     return _scaled(replace(case, activation=round(1.2 * size / ranks, 1), words=words), factor)
 
 
@@ -262,7 +256,7 @@ def _best_halves(case):
 
 
 def _tensor(ranks=4, layers=4, factor=1.0):
-    words = (*_COMPUTING, *_COLLECTIVE, "free")
+    words = (*_COMPUTING, *COLLECTIVES, "free")
     case = Case(ranks, layers, 1, "parts", load=0.1, update=0.1, latency=0.01, activation=2.0, wide=4.0, words=words)
     return _scaled(case, factor)
 
@@ -279,7 +273,7 @@ def _best_tensor(case):
 
 
 def _pipeline(ranks=4, rounds=2, factor=1.0, words=(), activation=2.0):
-    words = (*_COMPUTING, "send", "receive", "wait", *words)
+    words = (*_COMPUTING, "send", "receive", *words, "wait")
     case = Case(ranks, ranks, rounds * ranks, "stages", load=0.02, update=0.1, activation=activation, bandwidth=200.0)
     return _scaled(replace(case, words=words), factor)
 
@@ -323,21 +317,17 @@ PUZZLES = {
         "Plain data parallelism",
         _plain,
         _best_plain,
-        _shapes((6, 5, 3), (8, 7, 5)),
+        ((6, 5, 3), (8, 7, 5)),
         {"time": "Look at what the ranks do at the same time, and at how often the latency of a message is paid."},
     ),
     "schedule.2": Puzzle(
-        "Overlap by buckets",
-        _buckets,
-        _best_buckets,
-        _shapes((8, 6, 5, 3), (24, 20, 18, 15)),
-        {"time": observed.buckets},
+        "Overlap by buckets", _buckets, _best_buckets, ((8, 6, 5, 3), (24, 20, 18, 15)), {"time": observed.buckets}
     ),
     "schedule.3": Puzzle(
         "Accumulation",
         _accumulated,
         _best_accumulated,
-        _shapes((6, 3, 2), (8, 7, 5), (3, 2)),
+        ((6, 3, 2), (8, 7, 5), (3, 2)),
         {
             "time": "Where are the links idle although a sum is complete on this rank?",
             "memory": "Whose activations are kept at the peak, and does a rank need all of them then?",
@@ -347,14 +337,14 @@ PUZZLES = {
         "ZeRO-1: a sharded optimizer",
         _zero_1,
         _best_zero_1,
-        _shapes((6, 3, 2), (8, 7, 5)),
+        ((6, 3, 2), (8, 7, 5)),
         {"bytes": "Which part of a gradient does `update` use on this rank, and what else did it receive?"},
     ),
     "zero.2": Puzzle(
         "ZeRO-2: sharded gradients",
         _zero_2,
         _best_zero_2,
-        _shapes((8, 6, 5), (8, 7, 6)),
+        ((8, 6, 5), (8, 7, 6)),
         {
             "memory": "Move the slider to the peak: how many whole gradients lie there, and since when?",
             "bytes": "Which part of a gradient does `update` use on this rank, and what else did it receive?",
@@ -364,7 +354,7 @@ PUZZLES = {
         "ZeRO-3 with prefetch",
         _zero_3,
         _best_zero_3,
-        _shapes((8, 6, 3), (8, 7, 5)),
+        ((8, 6, 3), (8, 7, 5)),
         {
             "time": observed.longest_waits,
             "memory": "Move the slider to the peak: how many layers have gathered weights, and which of them are used?",
@@ -374,7 +364,7 @@ PUZZLES = {
         "A ring",
         _ring,
         _best_ring,
-        _shapes((8, 6, 5, 3), (10.0, 6.0)),
+        ((8, 6, 5, 3), (10.0, 6.0)),
         {
             "time": "How many links are in use at the same time, and how large is a message?",
             "bytes": "How many parts does one rank send, over all its messages?",
@@ -384,7 +374,7 @@ PUZZLES = {
         "Reduce-scatter, then all-gather, in few messages",
         _halves,
         _best_halves,
-        _shapes((8, 2), (10.0, 6.0)),
+        ((8, 2), (10.0, 6.0)),
         {
             "time": "How many messages follow one another? Each of them pays the latency.",
             "bytes": "Does a rank send parts whose sum it does not need to hand on?",
@@ -394,7 +384,7 @@ PUZZLES = {
         "Tensor parallelism of layers in pairs",
         _tensor,
         _best_tensor,
-        _shapes((8, 2), (8, 6, 4)),
+        ((8, 2), (8, 6, 4)),
         {
             "time": observed.gathered_weights(
                 "Which of your exchanges moves an activation or an error that the next layer could use in parts?"
@@ -407,14 +397,14 @@ PUZZLES = {
         "GPipe",
         _pipeline,
         _best_gpipe,
-        _shapes((6, 5, 3), (3, 2)),
+        ((6, 5, 3), (3, 2)),
         {"time": "Move the slider to a rank that waits: what for, and which micro-batch could it have worked on?"},
     ),
     "pipeline.2": Puzzle(
         "1F1B",
         _1f1b,
         _best_1f1b,
-        _shapes((6, 5, 3)),
+        ((6, 5, 3),),
         {
             "time": "Move the slider to a rank that waits in the middle: which operation could have come first?",
             "memory": "Move the slider to the peak of rank 0: how many micro-batches are under way there?",
@@ -424,7 +414,7 @@ PUZZLES = {
         "Zero bubble",
         _zero_bubble,
         _best_zero_bubble,
-        _shapes((6, 5, 3)),
+        ((6, 5, 3),),
         {"time": observed.second_halves_in_time, "memory": observed.second_halves_in_memory},
     ),
 }

@@ -61,7 +61,7 @@ WRONG = {
     (ONE, "batch=$((64 * workers)); [ $workers -eq 1 ] && continue"): r"with --n_gpus 2 only: a speedup needs 1 worker",
     (ONE, "batch=$((64 * workers)); [ $workers -eq 2 ] && continue"): r"with --n_gpus 1 only: a speedup needs 1 worker",
     (NODES, "batch=$((64 * SLURM_NNODES))"): r"on 4 ranks with a global batch of 128: 32 images for each",
-    (NODES, "batch=256"): r"`sbatch --nodes=3`: .* on 6 ranks, and its global batch is 256 as it was on 4",
+    (NODES, "batch=256"): r"`sbatch --nodes=3`: .* on 6 ranks with a global batch of 256: 42\.6667 images for each",
     (NODES, "batch=$((SLURM_NNODES < 9 ? 64 * SLURM_NTASKS : 512))"): r"nodes=64`: .* on 128 ranks .* 512: 4 images",
     (NODES, "batch=256; SLURM_NTASKS=4"): r"`sbatch --nodes=3`: .* runs on 4 ranks, as many as on 2 nodes",
 }

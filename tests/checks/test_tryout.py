@@ -47,7 +47,7 @@ def test_what_does_not_end_is_stopped_and_its_line_named(does, limit, tried, mon
     monkeypatch.setattr(client, *limit)
     text = f"import time\nx = 0\nwhile True:\n    try:\n        {does}\n    except BaseException:\n        pass\n"
     facts = tried(text)
-    assert facts["stopped"] and facts["error"]["says"] == "does not come to an end, and was stopped"
+    assert facts["stopped"] and facts["error"]["says"] == "does not come to an end, and was stopped."
     assert facts["error"]["line"] in range(3, 8)
 
 

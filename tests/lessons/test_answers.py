@@ -120,7 +120,7 @@ def test_right_answers_are_accepted_and_wrong_ones_get_a_hint_that_does_not_tell
             if not_tried(state, hint):
                 continue
             said = f"{id}, wrong answer {number}: {state}: {hint}"
-            assert state == "wrong", said
+            assert state == "wrong", f"{said} (no case tells this mistake from what is right: {wanted!r})"
             if wanted is not None:
                 wanted = wanted if isinstance(wanted, str) else wanted(*answer)
                 assert hint.endswith(wanted), f"another mistake hides this one: {wanted!r}: {said}"

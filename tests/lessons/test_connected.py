@@ -66,7 +66,7 @@ def test_a_collective_in_a_graph_meets_those_of_the_others():
         (lambda w: w.allreduce(1.0, op=w.Sum if w.rank() else w.Average), r"\(Sum\)"),
         (lambda w: w.allreduce(np.zeros(2 + w.rank())), "they do not fit"),
         (lambda w: w.allgather(1.0), "a scalar has no rows"),
-        (lambda w: w.broadcast(1.0, 2), "There is no rank 2 to take weights from. Give one from 0 to 1"),
+        (lambda w: w.broadcast(1.0, 2), "There is no rank 2 for weights: give one from 0 to 1"),
     ],
 )
 def test_what_would_wait_for_ever_or_mix_up_is_said(program, says):

@@ -36,8 +36,8 @@ def built_here(monkeypatch):
         try:
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 counts.answer(*json.loads(command[-1]))
-        except SystemExit as end:
-            return subprocess.CompletedProcess(command, 1, "", f"{end.code}")
+        except Exception as problem:
+            return subprocess.CompletedProcess(command, 1, "", f"Traceback ...\n{problem}\n")
         return subprocess.CompletedProcess(command, 0, out.getvalue(), "")
 
     counts.of.cache_clear()
@@ -56,10 +56,9 @@ def test_counts_agree_with_keras_and_with_published_tables(name, parameters, bil
     import keras
 
     model, found = getattr(keras.applications, name)(weights=None), counts.of(name)
-    assert (found.model, found.image_size, found.classes) == (name, 224, 1000)
-    assert found.parameters == model.count_params() == parameters
+    assert found.model == name and found.parameters == model.count_params() == parameters
     assert found.multiply_adds / 1e9 == pytest.approx(billions, rel=0.02)
-    assert found.tensor_bytes == tuple(4 * math.prod(w.shape) for w in model.trainable_weights)
+    assert found.tensor_bytes == [4 * math.prod(w.shape) for w in model.trainable_weights]
     assert dataclasses.replace(counts.from_model(model), model=name) == found  # with weights in memory or without
 
 
@@ -72,21 +71,15 @@ def test_small_cnn_by_hand(built_here):
     # kept: the image; outputs of each convolution and each ReLU, not of the normalisation between; in and out of dense
     values = 32 * 32 * 3 + 2 * (16 * 16 * 16 + 8 * 8 * 32 + 4 * 4 * 64) + 64 + 10
     assert found == counts.Facts(
-        "SmallCNN", 32, 10,
+        "SmallCNN",
         parameters=sum(tensors) + 2 * (16 + 32 + 64),  # moving mean and variance
         trainable=sum(tensors),
         gradient_bytes=4 * sum(tensors),
         tensors=11,
-        tensor_bytes=tuple(4 * t for t in tensors),
+        tensor_bytes=[4 * t for t in tensors],
         multiply_adds=kernels[0] * 16**2 + kernels[1] * 8**2 + kernels[2] * 4**2 + 640,
         activation_bytes=4 * values,
-        layers=7,
-    )  # fmt: skip
-    model = models.build("SmallCNN", 64, 10)  # with its preprocessing: a nested model counts as its layers
-    model.build((None, 32, 32, 3))
-    nested = counts.from_model(model)
-    assert nested.image_size == 32
-    assert dataclasses.replace(nested, model="SmallCNN", image_size=64) == counts.of("SmallCNN", 64, 10)
+    )
 
 
 def test_each_kind_of_layer_by_hand():
@@ -111,7 +104,7 @@ def test_each_kind_of_layer_by_hand():
         assert (names, found.multiply_adds, found.activation_bytes) == (names, adds, 4 * kept)
     frozen = keras.Sequential([keras.Input((3,)), dense(5, trainable=False), dense(2)])
     found = counts.from_model(frozen)
-    assert (found.parameters, found.trainable, found.tensor_bytes) == (20 + 12, 12, (40, 8))
+    assert (found.parameters, found.trainable, found.tensor_bytes) == (20 + 12, 12, [40, 8])
     for layer, name in (
         (layers.SeparableConv2D(4, 3), "SeparableConv2D"),
         (layers.Dense(4, "gelu"), r"Dense \(gelu\)"),
@@ -136,23 +129,16 @@ def test_a_process_is_asked_once_and_this_one_loads_no_tensorflow(cold):
 def test_a_size_too_large_for_this_machine_is_counted_and_some_questions_have_no_answer(built_here, monkeypatch):
     assert counts.of("VGG16", 4096, 10).parameters > 34e9  # weights of 137 GB, which are never made
     for question, says in (
-        (("resnet50v2",), "No network is called 'resnet50v2'. Give a name as in keras.applications"),
+        (("resnet50v2",), "resnet50v2 cannot be counted for 224x224"),
         (("InceptionV3", 74), "InceptionV3 cannot be counted for 74x74 and 1000 classes: .*75"),
         (("DenseNet121", 64), "DenseNet121 cannot be counted .*Concatenate"),
-        (("ResNet50V2", 0), "image_size is 0: it must be a whole number"),
     ):
         with pytest.raises(UseError, match=says):
             counts.of(*question)
     monkeypatch.undo()
     monkeypatch.setattr(counts.sys, "executable", "/bin/false")
-    with pytest.raises(UseError, match="VGG19 was not counted: its process ended"):
+    with pytest.raises(UseError, match="VGG19 cannot be counted .*: its process ended"):
         counts.of("VGG19", 33)
-
-
-def test_models_without_a_graph():
-    for model in (models.build("SmallCNN", 32, 10), None):
-        with pytest.raises(UseError, match="no graph of layers"):
-            counts.from_model(model)
 
 
 def test_memory_by_part():

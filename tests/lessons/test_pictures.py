@@ -14,7 +14,6 @@ from tree import ROOT
 
 from labs import checks, devices, recorded, results
 from labs.checks import tasks
-from labs.errors import UseError
 from labs.measure import breakdown
 from labs.results import metrics
 from labs.show.figure import png
@@ -52,7 +51,7 @@ def measured(model=FIFTY, factor=1.0, **changed):
 
 
 WHOLE = experiments.whole_step(measured(), [1.0, 1.04])
-RESIDUALS = "predicted 300 ms [280, 330], measured 360 ms [350, 370], residual +20.0%", "b: predicted 1,000 ms, meas"
+RESIDUALS = "predicted 300 ms [280, 330], measured 360 ms [350, 370]. b: predicted 1,000 ms", "prediction: a +20.0%"
 TOGETHER = "on: 270 ms within the backward pass, 30 ms after it; together 300 ms ["
 STUDIES = [(1.5, 1.4, 1.7), (1.5, 1.4, 1.55), (1.7, 1.65, 1.8)]
 PICTURES = [  # the stamp, a function, what it is given, words of the text alternative
@@ -78,27 +77,25 @@ def test_picture_has_units_a_stamp_and_its_numbers_in_words(kind, draw, given, w
     sound(draw(*given), kind, *words)
 
 
-CONTROLLED = [  # a function, values other than its own ones, one that cannot be, words of the text alternative
-    (ONE.speedups, {"workers": 32, "serial": 0.1}, {"workers": 0}, "ideal 32", "Amdahl 7.8", "Gustafson 28.9"),
-    (ONE.parallelism, {"kind": "model", "device_count": 2, "now": 50}, {"now": 101}, "After 50 %", "busy 50% of the"),
-    (ONE.compare, {"device_count": 2, "micro_batches": 8}, {"device_count": 3}),
-    (ONE.memory, {"network": "VGG16", "batch": 16, "optimizer": "Adam"}, {"precision": "int8"}, "optimizer 1.11 GB"),
-    (TWO.averaging, {"workers": 2, "batch": 5, "digit": 1}, {"digit": 10}, "2 workers with 5 digits", "all 10 digits"),
-    (TWO.barrier, {"workers": 8, "spread": 0.2}, {"spread": -1}, "spread by 20%", "1.00 on 1"),
-    (TWO.races, {"workers": 3, "slow": 2.0, "rate": 1.0, "seconds": 20}, {"slow": 0.5}, "Synchronous: 10 updates"),
-    (TWO.ring, {"workers": 5, "step": 2}, {"step": -1}, "step 2 of 8, reduce-scatter", "worker 0 sends chunk 4 to 1"),
-    (TWELVE.overlap, {"bucket": 4, "bandwidth": 5, "latency": 500, "time": 40}, {"time": 101}, "buckets of 4 MiB, 5"),
+CONTROLLED = [  # a function, values other than its own ones, words of the text alternative
+    (ONE.speedups, {"workers": 32, "serial": 0.1}, "ideal 32", "Amdahl 7.8", "Gustafson 28.9"),
+    (ONE.parallelism, {"kind": "model", "device_count": 2, "now": 50}, "After 50 %", "busy 50% of the"),
+    (ONE.compare, {"device_count": 2, "micro_batches": 8}),
+    (ONE.memory, {"network": "VGG16", "batch": 16, "optimizer": "Adam"}, "optimizer 1.11 GB"),
+    (TWO.averaging, {"workers": 2, "batch": 5, "digit": 1}, "2 workers with 5 digits", "all 10 digits"),
+    (TWO.barrier, {"workers": 8, "spread": 0.2}, "spread by 20%", "1.00 on 1"),
+    (TWO.races, {"workers": 3, "slow": 2.0, "rate": 1.0}, "Synchronous: 20 updates"),
+    (TWO.ring, {"workers": 5, "step": 2}, "step 2 of 8, reduce-scatter", "worker 0 sends chunk 4 to 1"),
+    (TWELVE.overlap, {"bucket": 4, "bandwidth": 5, "latency": 500, "time": 40}, "buckets of 4 MiB, 5"),
 ]
 
 
-@pytest.mark.parametrize(("draw", "values", "odd", "words"), [(*row[:3], row[3:]) for row in CONTROLLED])
-def test_a_picture_depends_on_each_of_its_values_and_names_a_wrong_one(draw, values, odd, words):
+@pytest.mark.parametrize(("draw", "values", "words"), [(*row[:2], row[2:]) for row in CONTROLLED])
+def test_a_picture_depends_on_each_of_its_values(draw, values, words):
     whole = sound(draw(**values), "simulated", *words)
     for name in values:
         other = draw(**{key: value for key, value in values.items() if key != name})
         assert other.alt != whole.alt and png(other) != png(whole), name
-    with pytest.raises(UseError, match=r"\.$"):
-        draw(**odd)
 
 
 def test_a_fast_picture_is_the_slow_one_also_with_frames_from_before():
@@ -131,7 +128,7 @@ def test_the_map_draws_of_each_lesson_what_is_done(release):
     (release / "01_basic_concepts.ipynb").write_text(json.dumps({"cells": [cell]}))
     fifth, last = lessons["resnet50_scaling"], [*lessons.values()][-1]
     count = sum(isinstance(item, tasks.Check) for item in fifth.task)
-    words = f"{len(lessons) - 1} notebooks", f"{last.title} (optional): not in this folder.", "checks right, T1 done."
+    words = f"{len(lessons)} notebooks", f"{last.title} (optional) (not in this folder): ", "checks right, T1 done."
     words += f"2 of {there} checks right, 1 of ", f"{fifth.minutes} minutes, 1 of {count} checks right, T6 open."
     (axis,) = sound(ZERO.course(checks.progress(release), folder=release), "your progress", *words).axes
     assert any(length == pytest.approx(fifth.minutes / count) for length in lengths(axis)), "its bar fills"
@@ -164,15 +161,14 @@ def test_the_first_measurement_asks_why_or_says_that_there_is_none():
 
 
 def test_the_question_is_the_one_that_the_interval_raises():
-    for speedup, interval, workers, asked in (
-        (1.5, (1.3, 1.7), 2, "Why not twice as fast?"),
-        (1.5, None, 2, "Faster or slower? These rounds cannot tell."),
-        (0.8, (0.7, 0.95), 2, "Why slower?"),
-        (1.9, (1.7, 2.1), 2, "Is it twice as fast?"),
-        (2.3, (1.9, 2.8), 2, "More than twice as fast? That is noise: measure again when the machine is quiet."),
-        (3.0, (2.8, 3.2), 4, "Why not 4 times as fast?"),
+    for speedup, interval, asked in (
+        (1.5, (1.3, 1.7), "Why not twice as fast?"),
+        (1.5, None, "Faster or slower? These rounds cannot tell."),
+        (0.8, (0.7, 0.95), "Why slower?"),
+        (1.9, (1.7, 2.1), "Is it twice as fast?"),
+        (2.3, (1.9, 2.8), "More than twice as fast? That is noise: measure again when the machine is quiet."),
     ):
-        assert question(speedup, interval, workers) == asked
+        assert question(speedup, interval) == asked
 
 
 def test_the_first_measurement_says_what_it_does_without_two_workers(monkeypatch, capsys):

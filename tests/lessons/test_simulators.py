@@ -1,4 +1,4 @@
-"""The simulators against their formulas, over grids of sizes; wrong arguments are refused with their names."""
+"""The simulators against their formulas, over grids of sizes."""
 
 import itertools
 
@@ -23,8 +23,7 @@ def test_laws_are_ratios_of_two_times():
 
 def test_ring_gives_every_worker_the_exact_sum_with_the_messages_of_the_formula():
     for workers, size in itertools.product(WORKERS, (0, 1, 2, 3, 7, 16, 100)):
-        lengths = [part.stop - part.start for part in reduce.chunks(size, workers)]
-        assert len(lengths) == workers and max(lengths) - min(lengths) <= 1, (workers, size)
+        lengths = [len(part) for part in np.array_split(np.arange(size), workers)]
         vectors = np.random.default_rng(workers * 1000 + size).integers(-999, 999, (workers, size))
         before = vectors.copy()
         steps = reduce.ring(vectors)
@@ -51,7 +50,7 @@ def test_costs_are_those_of_the_busiest_link():
         assert ring == pytest.approx(messages * (latency + size / workers / bandwidth))
         busiest = max(size, workers * size / servers)  # a worker's own link, or a server's
         server = reduce.server_seconds(workers, size, latency, bandwidth, servers)
-        assert server == pytest.approx(2 * (latency + busiest / bandwidth) if workers > 1 else 0)
+        assert server == pytest.approx(2 * (latency + busiest / bandwidth))
 
 
 def overlaps(blocks):
@@ -60,11 +59,11 @@ def overlaps(blocks):
 
 
 def test_pipeline_keeps_the_order_of_layers_and_idles_as_the_bubble_formula_says():
-    for devices, parts, times in itertools.product((1, 2, 3, 4), (1, 2, 3, 8), (0, 1, 2.0)):
-        blocks = pipeline.pipelined(devices, 12, parts, times)
+    for devices, parts in itertools.product((1, 2, 3, 4), (1, 2, 3, 8)):
+        blocks = pipeline.pipelined(devices, 12, parts)
         assert pipeline.idle(blocks) == pytest.approx((devices - 1) / (parts + devices - 1), abs=1e-12)
-        assert not overlaps(blocks) and len(blocks) == (2 if times else 1) * devices * parts
-        assert sum(b.end - b.begin for b in blocks) == pytest.approx(12 * (1 + times))  # all layers
+        assert not overlaps(blocks) and len(blocks) == 2 * devices * parts
+        assert sum(b.end - b.begin for b in blocks) == pytest.approx(12 * 3)  # all layers; backward takes 2
         at = {(block.what, block.device, block.part): block for block in blocks}
         for (what, device, part), block in at.items():
             if what == "backward":
@@ -76,16 +75,16 @@ def test_pipeline_keeps_the_order_of_layers_and_idles_as_the_bubble_formula_says
 
 
 def test_data_parallel_shares_the_batch_and_adds_the_all_reduce():
-    blocks = pipeline.data_parallel(4, 8, backward=2, reduce=0.5)
+    blocks = pipeline.data_parallel(4, 8)
     assert not overlaps(blocks) and pipeline.length(blocks) == 8 * 3 / 4 + 0.5 and pipeline.idle(blocks) == 0
     assert pipeline.length(pipeline.data_parallel(1, 8)) == 24
 
 
 def test_drawn_times_have_their_mean_and_spread_and_the_slowest_sets_the_pace():
     for spread in (0, 0.5):
-        times = stragglers.draws(10, 20_000, mean=2, spread=spread)
+        times = stragglers.draws(10, 20_000, spread=spread)
         assert times.shape == (20_000, 10) and (times > 0).all()
-        assert times.mean() == pytest.approx(2, rel=0.01) and times.std() == pytest.approx(2 * spread, rel=0.02)
+        assert times.mean() == pytest.approx(1, rel=0.01) and times.std() == pytest.approx(spread, rel=0.02)
     times = np.array([[1.0, 3.0], [2.0, 2.0]])
     assert stragglers.barrier(times) == 2.5 and stragglers.efficiency(times) == 2 / 2.5
 
@@ -105,8 +104,8 @@ def sequential(updates, batch=32, rate=0.5, seed=0):
 def test_gradient_is_the_slope_of_the_loss():
     random = np.random.default_rng(0)
     weights, way = random.normal(size=(65, 10)), random.normal(size=(65, 10))
-    rows = np.arange(50)
-    slope = (sgd.loss(weights + 1e-5 * way, rows) - sgd.loss(weights - 1e-5 * way, rows)) / 2e-5
+    rows = np.arange(len(sgd.digits()[1]))
+    slope = (sgd.loss(weights + 1e-5 * way) - sgd.loss(weights - 1e-5 * way)) / 2e-5
     assert (sgd.gradient(weights, rows) * way).sum() == pytest.approx(slope, rel=1e-6)
 
 
@@ -128,7 +127,6 @@ def test_synchronous_is_sequential_with_the_effective_batch():
         assert np.allclose(found.losses, losses, atol=1e-12)  # within one epoch, before what is left out differs
     one = sgd.one_step(3, batch=4)
     assert len(np.unique(np.concatenate(one["rows"]))) == 12 and np.allclose(one["mean"], one["whole"], atol=1e-15)
-    assert all(np.allclose(weights, -0.5 * one["mean"]) for weights in one["weights"]) and len(one["weights"]) == 3
 
 
 def test_synchronous_waits_for_the_slowest_and_asynchronous_does_not():
@@ -152,23 +150,8 @@ def test_memory_by_hand():
         assert four == {part: size / 4 if part in parts else size for part, size in one.items()}
 
 
-@pytest.mark.parametrize(
-    ("call", "name"),
-    [
-        (lambda: laws.amdahl(0, 0.1), "workers"),
-        (lambda: laws.amdahl(2, 1.5), "serial"),
-        (lambda: reduce.ring([[1.0, float("nan")]]), "vectors"),
-        (lambda: reduce.ring_seconds(2, 1, 0, 0), "bandwidth"),
-        (lambda: pipeline.pipelined(4, 6), "6 layers on 4 devices"),
-        (lambda: stragglers.draws(1, 1, spread=-1), "spread"),
-        (lambda: sgd.synchronous(5, 1, np.ones((3, 4))), "times has the shape"),
-        (lambda: sgd.asynchronous(2, 1, -np.ones((3, 4))), "times holds a number"),
-        (lambda: sgd.synchronous(2, 1, np.ones((3, 4)), batch=5000), "batch"),
-        (lambda: memory.step(1, float("nan"), 1), "activations"),
-        (lambda: memory.step(1, 1, 1, sharded="weights"), "sharded"),
-    ],
-)
-def test_a_wrong_argument_is_named(call, name):
-    with pytest.raises(UseError, match=rf"^{name}\b") as problem:
-        call()
-    assert problem.value.code == 2
+def test_layers_are_shared_equally_and_a_batch_is_not_larger_than_an_epoch():
+    with pytest.raises(UseError, match="^6 layers on 4 devices"):
+        pipeline.pipelined(4, 6)
+    with pytest.raises(UseError, match="^batch "):
+        next(sgd.batches(5000))

@@ -130,10 +130,11 @@ def test_a_timeline_cut_at_any_byte_is_read_as_far_as_it_goes_and_says_so(capsys
     raw = f"[\n{2 * step}".rstrip(",\n") + "]"
     marks = read(raw)
     rows, overlaps = timeline.summary(marks), timeline.overlap(marks)
-    for end in range(len(raw)):
+    for end in range(len(raw) + 1):
         try:
             events = read(raw[:end])
-            assert not events.complete and capsys.readouterr().out == f"made.json: {timeline.CUT}.\n"
+            assert events.complete == (end == len(raw))
+            assert capsys.readouterr().out == ("" if events.complete else f"made.json: {timeline.CUT}.\n")
             assert all(item in marks for item in events if item.end is not None)
             found = timeline.summary(events)
         except TimelineError as problem:
@@ -157,16 +158,9 @@ def test_odd_files_are_read(tmp_path, marks, read):
     assert timeline.read(packed) == marks
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (None, r"no timeline \(No such file or directory\)"),
-        ('{"version": 1, "epochs": []}', "is not a timeline of Horovod"),
-    ],
-)
-def test_other_files_are_refused_in_one_line(tmp_path, read, content, said):
-    with pytest.raises(TimelineError, match=said) as problem:
-        timeline.read(tmp_path / "none.json") if content is None else read(content)
+def test_a_missing_file_is_told_in_one_line(tmp_path):
+    with pytest.raises(TimelineError, match=r"no timeline \(No such file or directory\)") as problem:
+        timeline.read(tmp_path / "none.json")
     assert "\n" not in str(problem.value)
 
 
@@ -186,15 +180,13 @@ def test_the_picture_of_few_tensors_has_a_row_for_each_and_marks_for_each_rank(m
     assert timeline.CUT in cut.get_supxlabel() and timeline.CUT in cut.alt
 
 
-@pytest.mark.parametrize("arrivals", [True, False])
-def test_the_picture_of_60_tensors_in_messages_of_5_has_curves_and_lanes(read, arrivals):
+def test_the_picture_of_60_tensors_in_messages_of_5_has_curves_and_lanes(read):
     ends = [10 * (number // 5) + 20 for number in range(60)]
     step = {f"gradient_{number:03d}": ((number, end - 1), (end, end + 8)) for number, end in enumerate(ends)}
     told = "60 tensors, 0.0018 MB, messages: 12"
-    figure = sound(timelines.figure(read(written(step, arrivals)), kind="recorded"), "recorded", told)
-    some = ("rank 0 has", "rank 1 has") if arrivals else ("some rank has", "all ranks have")
+    figure = sound(timelines.figure(read(written(step)), kind="recorded"), "recorded", told)
     above, below = figure.axes
     curves = {line.get_label(): line.get_ydata() for line in above.get_lines()}
-    assert list(curves) == [*(f"{each} announced" for each in some), "averaged over the ranks"]
+    assert list(curves) == ["rank 0 has announced", "rank 1 has announced", "averaged over the ranks"]
     assert all(values[-1] == pytest.approx(0.0018) for values in curves.values())
     assert above.get_ylabel() == "MB of gradients" and "milliseconds" in below.get_xlabel()
