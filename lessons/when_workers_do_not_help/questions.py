@@ -23,7 +23,8 @@ value(
 
 
 def _speedup(start, per_image, exchange, ranks):
-    return (start + 32 * per_image) / (start + 32 * per_image / ranks + exchange)
+    alone = start + 32 * per_image
+    return alone / (start + 32 * per_image / ranks + exchange)
 
 
 formula(
