@@ -58,8 +58,13 @@ def _add(known, parts, sample):
         if isinstance(part, forms.Value):
             right, *more = [part.of(each, sample) for each in forms.alternatives(part.right)]
             as_text = tuple(str(value) if isinstance(value, int | float) else value for value in right)
-            rounded = tuple(float(f"{value:.3g}") if isinstance(value, float) else value for value in right)
-            known.right += [(*each, *sample) for each in (right, *more, as_text, rounded)]
+            rounded = [
+                tuple(
+                    float(f"{value:.{digits}g}") if isinstance(value, float) and value % 1 else value for value in right
+                )
+                for digits in (2, 3)
+            ]
+            known.right += [(*each, *sample) for each in (right, *more, as_text, *rounded)]
             for wrong, hint in part.wrong:
                 for each in forms.alternatives(wrong):
                     pairs = zip(part.of(each, sample), right, strict=True)
