@@ -44,7 +44,7 @@ def moving(played, title):
     def draw(time=first):
         return picture.at(time)
 
-    return draw, moments
+    return draw, moments if len(moments) > 1 else [0.0, 1.0]  # a slider also where no rank does anything yet
 
 
 def _highest(played):
