@@ -15,7 +15,7 @@ def test_students_see_blank_notebooks_and_instructors_the_executed_solutions_as_
     assert len(texts) > 20 and list(hidden.leaks(texts, hidden.secrets(ROOT))) == []
     cells = [cell for name in pages if name.endswith(".ipynb") for cell in json.loads(pages[name])["cells"]]
     assert len(cells) > 300 and not any(cell.get("outputs") for cell in cells)
-    assert {"docs/students/report.md", "docs/jupyterlab.png"} <= pages.keys() and "nstructors" not in pages["index.md"]
+    assert {"docs/students/runs.md", "docs/jupyterlab.png"} <= pages.keys() and "nstructors" not in pages["index.md"]
     assert not [name for name in pages if "nstructors" in name or "CONTRIBUTING" in name]
     start, name = "notebooks/00_start_here.ipynb", "00_start_here"
     pages = web.pages(ROOT, "instructors", {name: every[name]})
