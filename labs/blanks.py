@@ -37,10 +37,11 @@ def parse(text: str, flags: int = ast.PyCF_ONLY_AST) -> Any:
 
 
 def blanks(path_or_source: Path | str) -> list[tuple[int, str]]:
-    """(line number, line) of every unfilled blank in a student's Python file (a path or its text).
+    """(line number, line) of every unfilled blank in a student's Python file.
 
-    A blank is a name assigned to a bare `...`, or a bare `...` as a statement; comments and an empty class do not
-    count. Raises BuildError, in one line for the student, when Python cannot read the file.
+    path_or_source: its path or its text. A blank is a name assigned to a bare `...`, or a bare `...` as a statement;
+    comments and an empty class do not count. Raises BuildError, in one line for the student, when Python cannot read
+    the file.
     """
     name, text = "your code", path_or_source
     if isinstance(path_or_source, Path) or (path_or_source.endswith(".py") and "\n" not in path_or_source):

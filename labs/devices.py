@@ -24,9 +24,10 @@ def _allowed():
 
 
 def cores() -> int:
-    """Number of cores that this process may use (affinity and container limit, not the machine's total).
+    """Number of cores that this process may use.
 
-    That `workers` has pinned the process to some of them does not change the number.
+    Affinity and a container's limit count, not the machine's total. That `workers` has pinned the process to some of
+    them does not change the number.
     """
     count = len(_allowed())
     with suppress(OSError, ValueError):  # a container's limit: "quota period" in microseconds, or "max period"
@@ -117,7 +118,10 @@ def _gpus_of_jax():
 
 
 def gpus() -> list[str]:
-    """TensorFlow's GPUs, as names such as "GPU:0", or JAX's where Keras computes with it; an empty list without one."""
+    """Names of the GPUs, such as "GPU:0"; an empty list without one.
+
+    TensorFlow's, or JAX's where Keras computes with it.
+    """
     if on_jax():
         return [f"GPU:{i}" for i in range(len(_gpus_of_jax()))]
     import tensorflow as tf
@@ -133,7 +137,7 @@ _WITHOUT = {
 
 
 def has(*needs: str) -> bool:
-    """True if this machine has what a cell needs, else one printed line says what is missing.
+    """True if this machine has what a cell needs; else prints what is missing.
 
     needs: "horovod"; "jax"; "two devices" (GPUs, or cores, which are shared where there is one only)
     """
@@ -145,7 +149,10 @@ def has(*needs: str) -> bool:
 
 
 def oversubscribed(workers: int) -> bool:
-    """True where `workers` must share cores or GPUs: then no speedup can be expected from the last ones."""
+    """True where `workers` must share cores or GPUs.
+
+    Then no speedup can be expected from the last ones.
+    """
     return workers > (len(gpus()) or cores())
 
 
@@ -159,7 +166,7 @@ def _idle_cores(count):
 
 
 def workers(count: int, pin: bool = True, kind: str | None = None) -> list[str]:
-    """Set up `count` workers in this process and return their device names.
+    """Set up `count` workers in this process; returns their device names.
 
     A worker is a GPU where there are GPUs. Elsewhere it is one core: TensorFlow's CPU is divided into
     `count` logical devices with one thread each, and the process is pinned to `count` cores (unless
@@ -236,10 +243,10 @@ def of_jax(count: int) -> list[str]:
 
 
 def pin(local_rank: int, local_size: int = 1) -> str:
-    """Pin this process to its own worker, a core or a GPU; returns it by name, for printing.
+    """Pin this process to its own core or GPU, and return its name.
 
     local_rank: number of this process among the `local_size` on this machine, from 0.
-    "GPU 1" for `local_rank` 1 where there are GPUs; else one core, such as "core 1", on which TensorFlow then
+    Returns "GPU 1" for `local_rank` 1 where there are GPUs; else one core, such as "core 1", on which TensorFlow then
     computes with one thread. Where there are fewer cores than processes, they share them. To be called before
     TensorFlow computes anything. Raises UseError: more processes than GPUs; TensorFlow already in use.
     """

@@ -18,7 +18,10 @@ def _row(what: str, found: str, means: str, fix: str | None = None) -> dict[str,
 
 
 def look() -> list[dict[str, str | None]]:
-    """Look at this machine: a list of rows {what, found, means, fix}; `fix` is None where all is well."""
+    """Look at this machine: a list of rows {what, found, means, fix}.
+
+    `fix` is None where all is well.
+    """
     rows = []
     for name in PACKAGES:
         if found := _elsewhere(name):

@@ -12,10 +12,11 @@ NAMES = (*APPLICATIONS, "SmallCNN")
 
 
 def preprocessing(image_size: int) -> "keras.Sequential":
-    """First layers of every network here: uint8 images (N x H x W x 3) to floats in [-1, 1], N x S x S x 3.
+    """The layers that turn images into what the networks take.
 
-    They stand in the model, not in the input pipeline: so small uint8 images travel to the worker, and
-    each worker resizes its own share (S = `image_size`, pixels).
+    From uint8 images (N x H x W x 3) to floats in [-1, 1] (N x S x S x 3). They stand in the model, not in the input
+    pipeline: so small uint8 images travel to the worker, and each worker resizes its own share (S = `image_size`,
+    pixels).
     """
     import keras
 
@@ -52,9 +53,10 @@ def check_size(name: str, image_size: int) -> None:
 
 
 def network(name: str, image_size: int, classes: int) -> "keras.Model":
-    """Untrained network `name` (one of NAMES) for images of image_size x image_size x 3 and `classes` classes.
+    """An untrained network of the course, without preprocessing.
 
-    Raises UseError: see `check_size`.
+    name: one of NAMES; it takes images of image_size x image_size x 3 and tells `classes` classes apart. Raises
+    UseError: see `check_size`.
     """
     check_size(name, image_size)
     if name == "SmallCNN":
@@ -66,8 +68,9 @@ def network(name: str, image_size: int, classes: int) -> "keras.Model":
 
 
 def build(name: str, image_size: int, classes: int) -> "keras.Sequential":
-    """preprocessing + network as one model: uint8 images (N x H x W x 3) in, class probabilities (N x classes) out.
+    """Preprocessing and an untrained network as one model.
 
+    It takes uint8 images (N x H x W x 3) and gives class probabilities (N x classes).
     name: one of NAMES; image_size: pixels per side that the network sees. Raises UseError: see `check_size`.
     """
     import keras

@@ -41,9 +41,10 @@ PRESETS = {preset.name: preset for preset in _PRESETS}
 
 
 def choose(name: str | None = None) -> Preset:
-    """The Preset of this name; without one $LABS_PRESET, else `course` where there are GPUs and `laptop` elsewhere.
+    """The sizes of a study, by the name of a preset.
 
-    Raises UseError for an unknown name.
+    Without a name $LABS_PRESET, else `course` where there are GPUs and `laptop` elsewhere. Raises UseError for an
+    unknown name.
     """
     name = name or os.environ.get("LABS_PRESET") or ("course" if devices.gpus() else "laptop")
     if name not in PRESETS:

@@ -172,12 +172,13 @@ def _some(numbers):
 
 
 def compare_weights(model: "keras.Model") -> dict[str, Any]:
-    """Compare the weights of all ranks, bit by bit: {"ranks", "identical", "sha256", "different"}.
+    """Compare the weights of all ranks, bit by bit.
 
-    identical: whether all weights of all ranks are equal; sha256: hex digest of rank 0's; different: for each rank that
-    differs from rank 0 {"rank", "variable" (path of the first that differs, a trained one if there is any),
-    "trainable"}. Moving statistics of batch normalisation are weights, but not trained: each rank has its own, unless
-    they are averaged (labs.hvd.callbacks.MetricAverageCallback).
+    Returns {"ranks", "identical", "sha256", "different"}. identical: whether all weights of all ranks are equal;
+    sha256: hex digest of rank 0's; different: for each rank that differs from rank 0 {"rank", "variable" (path of the
+    first that differs, a trained one if there is any), "trainable"}. Moving statistics of batch normalisation are
+    weights, but not trained: each rank has its own, unless they are averaged
+    (labs.hvd.callbacks.MetricAverageCallback).
     """
     digests = [hashlib.sha256(weight.numpy().tobytes()).hexdigest() for weight in model.weights]
     by_rank = gather(digests, "weights")

@@ -246,8 +246,11 @@ def check(id: str, *answers: Any, without: str | None = None) -> Judgement:
 
 
 def answered(*ids: str) -> bool:
-    """True if each of these was checked in this kernel and is right, or cannot be judged on this machine; else one
-    line says what the cell waits for. Raises TaskError for an unknown id."""
+    """True if these checks are right; else one line says what the cell waits for.
+
+    Each must have been checked in this kernel, or be one that cannot be judged on this machine. Raises TaskError for an
+    unknown id.
+    """
     if missing := [tasks.task(id).id for id in ids if not RIGHT.get(id)]:
         print(f"This cell needs the right answer to {' and '.join(missing)}: run it again when you have it.")
     return not missing

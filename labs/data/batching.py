@@ -38,11 +38,12 @@ def check_batch(n_images: int, global_batch: int, workers: int = 1) -> None:
 
 
 def order(dataset: Dataset, global_batch: int, *, seed: int = 0, first: int = 0) -> "tf.data.Dataset":
-    """A tf.data.Dataset of sample numbers (int64 scalars, 0 to N-1); one pass is one epoch.
+    """A tf.data.Dataset of sample numbers; one pass is one epoch.
 
-    Pass k = 0, 1, ... has the order numpy.random.default_rng([seed, k]).permutation(N): a new one in each epoch, and
-    the same in every process with this seed, whatever the global seeds are. The numbers after the last full global
-    batch are left out of this epoch. So `.shard(K, r)` of it gives the K workers disjoint and equal shares.
+    The numbers are int64 scalars, 0 to N-1. The order of pass k = 0, 1, ... is that of
+    numpy.random.default_rng([seed, k]).permutation(N): a new one in each epoch, and the same in every process with this
+    seed, whatever the global seeds are. The numbers after the last full global batch are left out of this epoch. So
+    `.shard(K, r)` of it gives the K workers disjoint and equal shares.
 
     global_batch: images per step, of all workers together
     first: the k of the first pass; a training that goes on where another one ended gives the epochs that are done
@@ -70,7 +71,9 @@ def order(dataset: Dataset, global_batch: int, *, seed: int = 0, first: int = 0)
 
 
 def batches(dataset: Dataset, numbers: "tf.data.Dataset", batch: int) -> "tf.data.Dataset":
-    """A tf.data.Dataset of (images uint8 (B, H, W, 3), labels int64 (B,)): the samples with these numbers, in order.
+    """A tf.data.Dataset of the samples with these numbers, in order.
+
+    Its elements are (images uint8 (B, H, W, 3), labels int64 (B,)).
 
     numbers: of samples, such as `order(...)` or a shard of it
     batch: B, images per step of this process
@@ -105,7 +108,9 @@ def _options():
 def pipeline(
     dataset: Dataset, global_batch: int, *, workers: int = 1, seed: int = 0
 ) -> "tf.data.Dataset | keras.utils.PyDataset":
-    """The batches of one process that feeds all `workers`: `batches` of `order` (see there), one pass is one epoch.
+    """The batches of one process that feeds all `workers`.
+
+    They are `batches` of `order` (see there); one pass is one epoch.
 
     global_batch: images per step, of all workers together; seed: of the order. The images are the same whatever
     `workers` is, which is only checked. Without TensorFlow (Keras on JAX) a PyDataset gives the same batches in the

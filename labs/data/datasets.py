@@ -10,7 +10,10 @@ from labs.errors import UseError, whole
 
 @dataclass
 class Dataset:
-    """Labelled images in memory: `images` uint8 (N, H, W, 3); `labels` int64 (N,), indices into `classes`."""
+    """Labelled images in memory.
+
+    images: uint8 (N, H, W, 3); labels: int64 (N,), indices into `classes`.
+    """
 
     name: str
     images: np.ndarray

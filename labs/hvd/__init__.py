@@ -29,9 +29,10 @@ from labs.hvd.optimizer import DistributedOptimizer  # noqa: F401
 
 
 def init() -> None:
-    """Start Horovod in this process: from now on `rank()` and `size()` are known. All processes must call it.
+    """Start Horovod in this process; all processes must call it.
 
-    Raises HorovodError if a launcher started several processes but Horovod sees one alone in each.
+    From now on `rank()` and `size()` are known. Raises HorovodError if a launcher started several processes but Horovod
+    sees one alone in each.
     """
     stacks.register()  # a rank that waits for others here is seen by `labs why`
     horovod.init()

@@ -14,10 +14,11 @@ from labs.hvd.check import check
 
 
 class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
-    """At the beginning of every `fit`, all ranks take the weights and the optimizer's state of `root_rank`.
+    """Gives all ranks the weights of `root_rank` when `fit` begins.
 
-    Before that it compares the ranks (`check`). It does so again before the first step of every epoch and at the end:
-    whether all ranks still train, their learning rates, trained weights. These are two small messages.
+    They also take the state of its optimizer. Before that the callback compares the ranks (`check`). It does so again
+    before the first step of every epoch and at the end: whether all ranks still train, their learning rates, trained
+    weights. These are two small messages.
 
     Raises HorovodError for a model that the ranks would not train together, labs.ranks.RankError for ranks that would
     take different numbers of steps, at unlike rates, or that train different networks.
@@ -77,12 +78,12 @@ class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
 
 
 class MetricAverageCallback(keras.callbacks.Callback):
-    """At the end of each epoch, averages over the ranks what each has measured on its own share of the data.
+    """Averages the ranks' metrics at the end of each epoch.
 
-    These are the metrics in `logs` (for all callbacks that come after this one) and the moving statistics of batch
-    normalisation, which no gradient keeps equal. Each rank's metrics weigh as much as the samples that it has trained
-    on, those of the validation as much as its samples there. So a metric that is a mean over samples (accuracy) is the
-    mean of all.
+    Each rank has measured on its own share of the data. The callback averages the metrics in `logs` (for all callbacks
+    that come after this one) and the moving statistics of batch normalisation, which no gradient keeps equal. Each
+    rank's metrics weigh as much as the samples that it has trained on, those of the validation as much as its samples
+    there. So a metric that is a mean over samples (accuracy) is the mean of all.
 
     Raises HorovodError where it stands after the recorder, labs.ranks.RankError for ranks that have measured different
     things, or have trained on different numbers of samples.

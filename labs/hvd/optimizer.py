@@ -13,12 +13,14 @@ Optimizer = TypeVar("Optimizer", bound=keras.Optimizer)
 
 
 def DistributedOptimizer(optimizer: Optimizer) -> Optimizer:
-    """`optimizer` (one of Keras 3), whose gradients are averaged over all ranks before each update.
+    """An optimizer that averages the gradients over all ranks before each update.
 
-    An object of a subclass of the optimizer's class, of the same name, made from its configuration: rates, schedules
-    and clipping work as before; clipping sees the averaged gradient. Each gradient is an all-reduce of its own, which
-    can start while backward still computes the others; Horovod fuses those that are ready together. The state of one
-    that has been used (momentum, iterations) goes with it, so a saved model trains on:
+    optimizer: one of Keras 3.
+
+    Returns an object of a subclass of the optimizer's class, of the same name, made from its configuration: rates,
+    schedules and clipping work as before; clipping sees the averaged gradient. Each gradient is an all-reduce of its
+    own, which can start while backward still computes the others; Horovod fuses those that are ready together. The
+    state of one that has been used (momentum, iterations) goes with it, so a saved model trains on:
 
         model = keras.models.load_model(path)
         model.compile(hvd.DistributedOptimizer(model.optimizer), ...)

@@ -112,7 +112,7 @@ def _start_batch(script, arguments, name, runs, env, site):
 
 
 def run(script: str | Path, *arguments, timeout: float | None = None, show: bool = True, **options) -> Job:
-    """Start a job as `start` does, follow it to its end, and print how it ended. Returns the Job.
+    """Start a job, follow it to its end, and print how it ended. Returns the Job.
 
     script, arguments, options: as of `start`, whose errors this raises
     timeout: seconds after which the job is stopped (None for no limit)

@@ -42,7 +42,7 @@ def measure(
     name: str | None = None,
     show: bool = True,
 ) -> dict[str, Any]:
-    """Time the steps of a network alone, together, with exchange and with input.
+    """Time a network's steps alone, together, with exchange, and with input.
 
     model: one of labs.models.NAMES; image_size: pixels per side
     strategy: "horovod", or "mirrored" for MirroredStrategy, which needs no Horovod; launcher: see labs.jobs.launch
@@ -94,7 +94,7 @@ def rounds(measured: dict[str, Any], local_batch: int | str | None = None) -> di
 
 
 def means(measured: dict[str, Any], local_batch: int | str | None = None) -> dict[str, list[float]]:
-    """{kind: mean seconds of a step in each of the `rounds`, as a list}."""
+    """Mean seconds of a step: {kind: [of each round]}, see `rounds`."""
     return {kind: list(map(fmean, steps)) for kind, steps in rounds(measured, local_batch).items()}
 
 

@@ -42,8 +42,9 @@ def parse_memory(text: str | int) -> int:
 def search(
     model="ResNet50V2", *, image_size=32, memory=None, start=1, limit=65536, runs=None, show=True
 ) -> dict[str, Any]:
-    """Largest batch of `model` whose training step fits in `memory`: doubles from `start` until memory runs out, or
-    `limit`, all in one process.
+    """Search for the largest batch whose training step fits in `memory`.
+
+    The batch doubles from `start` until memory runs out, or until `limit`, all in one process.
 
     memory: bytes, or text such as "1GiB", beyond what the process holds after a warm-up step (default
         1 GiB); with a GPU the device's memory limit (default: all of it)
@@ -91,7 +92,7 @@ def budget(result):
 
 
 def table(result: dict[str, Any]) -> str:
-    """The search as text: one line per trial, then the border and its evidence."""
+    """The search as text: each trial, then the largest batch and the evidence."""
     lines = [f"{result['model']} at {budget(result)}", f"{'batch':>7}  result"]
     for trial in result["trials"]:
         outcome = f"fits ({trial['seconds']:.3g} s a step)" if trial["fits"] else "out of memory"

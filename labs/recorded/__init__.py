@@ -24,13 +24,19 @@ def laptop_horovod() -> dict[str, Path]:
 
 
 def laptop_two_networks() -> list[Path]:
-    """Run records (.json, each with its log .out beside it) of ResNet50V2 and ResNet152V2 with MirroredStrategy on 1
-    and 2 workers of that machine: one `labs study`, in which the runs of each network took turns."""
+    """Run records of ResNet50V2 and ResNet152V2 on 1 and 2 workers.
+
+    .json files, each with its log .out beside it, of one `labs study` with MirroredStrategy on that machine, in which
+    the runs of each network took turns.
+    """
     return sorted((HERE / "laptop_two_networks").glob("*.json"))
 
 
 def horovod_timeline() -> Path:
-    """Timeline (see lessons.timeline) of 3 training steps of ResNet50V2 on 2 ranks of another such machine."""
+    """Horovod's timeline of 3 steps of ResNet50V2 on 2 ranks.
+
+    Recorded on another such machine; lessons.timeline reads it.
+    """
     return HERE / "horovod_timeline.json.gz"
 
 

@@ -70,11 +70,11 @@ def plain(values: Sequence[float]) -> tuple[float, float] | None:
 
 
 def shares(values: Sequence[float]) -> tuple[float, float] | None:
-    """95 % interval of the mean of shares from 0 to 1 (accuracy) over repeats, within [0, 1]; None for fewer than 2.
+    """95 % interval of the mean of accuracies over repeats.
 
-    A t interval of their log-odds, whose ends lie around the mean (the delta method: the standard error of the mean,
-    divided by m (1 - m), is that of its log-odds). A mean of 0 or 1 has no log-odds: then all values are equal, and so
-    are the ends.
+    values: shares from 0 to 1, as is the interval; None for fewer than 2. A t interval of their log-odds, whose ends
+    lie around the mean (the delta method: the standard error of the mean, divided by m (1 - m), is that of its
+    log-odds). A mean of 0 or 1 has no log-odds: then all values are equal, and so are the ends.
     """
     if len(values) < 2:
         return None
@@ -88,9 +88,10 @@ def shares(values: Sequence[float]) -> tuple[float, float] | None:
 
 
 def mean(sample: Sequence[float], resolution: float = 0.0) -> Estimate:
-    """Mean of a sample of values > 0, each rounded to steps of `resolution` (same unit, 0 = not rounded).
+    """The mean of a sample of values > 0, with its interval.
 
-    The worst case of rounding is half a step of all values in one direction. A single value gives no interval.
+    resolution: the steps to which each is rounded (same unit, 0 = not rounded). The worst case of rounding is half a
+    step of all values in one direction. A single value gives no interval.
     """
     value, logs = fmean(sample), [math.log(x) for x in sample]
     half = resolution / 2 / value
@@ -113,11 +114,11 @@ def changing(ratios: Sequence[float]) -> bool:
 
 
 def paired(above: Sequence[float], below: Sequence[float], resolutions: tuple[float, float] = (0.0, 0.0)) -> Estimate:
-    """The ratio of two samples of values > 0 that belong together in pairs, as two epochs of one round do.
+    """The ratio of two samples whose values belong together in pairs.
 
-    The geometric mean of the pairs' ratios, with Student's t on their logarithms: what changes from pair to pair, but
-    not within one, is not in the interval. resolutions: steps to which above and below are rounded. One pair gives no
-    interval. CHANGING is noted where it holds.
+    Such as two epochs of one round; values > 0. The geometric mean of the pairs' ratios, with Student's t on their
+    logarithms: what changes from pair to pair, but not within one, is not in the interval. resolutions: steps to which
+    above and below are rounded. One pair gives no interval. CHANGING is noted where it holds.
     """
     ratios = [a / b for a, b in zip(above, below, strict=True)]
     logs = [math.log(ratio) for ratio in ratios]

@@ -23,8 +23,9 @@ def over_time(run: Run, most: int = 60) -> np.ndarray:
 
 
 def distribution(run: Run, workers: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """(seconds, ascending; share of the steady steps that take so long or less): the steps' empirical distribution.
+    """The empirical distribution of the steady steps of a run.
 
+    Returns (seconds, ascending; the share of the steps that take so long or less).
     workers: of the slowest of so many, each of which takes its step from the same epoch, whatever the others take:
     within an epoch the share to the power of `workers` (the distribution of a maximum of independent values). So that
     is what waiting alone would make of the steps of one worker. Empty arrays for a run without steady steps.
@@ -39,7 +40,10 @@ def distribution(run: Run, workers: int = 1) -> tuple[np.ndarray, np.ndarray]:
 
 
 def quantile(seconds: np.ndarray, shares: np.ndarray, share: float = 0.5) -> float:
-    """The seconds below or at which `share` of the steps lie, of what `distribution` gave; half way to the next step
-    where it is exactly that share, as a median is of an even number of steps."""
+    """The seconds at or below which `share` of the steps lie.
+
+    Of what `distribution` gave; half way to the next step where it is exactly that share, as a median is of an even
+    number of steps.
+    """
     at, after = (min(np.searchsorted(shares, each), len(seconds) - 1) for each in (share - 1e-12, share + 1e-12))
     return float(seconds[at] + seconds[after]) / 2

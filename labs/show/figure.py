@@ -81,8 +81,10 @@ def shows(runs: "Iterable[Run]") -> dict[str, Any]:
 
 
 def show(figure: "Figure") -> None:
-    """Display a figure in a notebook: as an image with its text alternative for screen readers. Of one with `runs` the
-    output also says which runs these are."""
+    """Display a figure in a notebook, with its text alternative.
+
+    It becomes an image. Of a figure with `runs` the output also says which runs these are.
+    """
     from IPython.display import display
 
     display(bundle(figure), raw=True, metadata=shows(getattr(figure, "runs", ())))

@@ -66,9 +66,12 @@ def _with_interval(workers, estimate, unit):
 
 
 def scaling(runs: Iterable[Run], quantities: Sequence[str] = ("epoch time", "throughput", "speedup")) -> "Figure":
-    """Quantities, by their names in QUANTITIES, over the number of workers; one curve per model and strategy. Bars:
-    intervals, of times and rates in these minutes, of ratios 95 %; of a single run, what the rounding of its log leaves
-    open. runs: measured together (labs.results.load)."""
+    """Speedup and other quantities over the number of workers.
+
+    quantities: by their names in QUANTITIES; one curve per model and strategy. Bars: intervals, of times and rates in
+    these minutes, of ratios 95 %; of a single run, what the rounding of its log leaves open. runs: measured together
+    (labs.results.load).
+    """
     runs = [run for run in runs if run.workers]
     figure, axes = new_figure(len(quantities))
     sentences = []
@@ -105,7 +108,7 @@ def scaling(runs: Iterable[Run], quantities: Sequence[str] = ("epoch time", "thr
 
 
 def learning(runs: Sequence[Run]) -> "Figure":
-    """Loss and accuracy after each epoch, one curve per run: do they learn the same?"""
+    """Loss and accuracy after each epoch, one curve per run."""
     figure, axes = new_figure(2, width=4.4)
     sentences = []
     for run, (colour, marker) in zip(runs, _styles(), strict=False):
@@ -125,10 +128,10 @@ def learning(runs: Sequence[Run]) -> "Figure":
 
 
 def rounds(run: Run, baseline: Run) -> "Figure":
-    """What trainings that took turns measured in each round: the epochs of both, and their ratio with the speedup.
+    """The epochs of two trainings that took turns, and their ratio.
 
-    run, baseline: labs.results.run.Run on several workers and on 1, of one study. Raises UseError: they did not
-    take turns, or may not be divided.
+    For each round, with the speedup and its interval. run, baseline: labs.results.run.Run on several workers and on 1,
+    of one study. Raises UseError: they did not take turns, or may not be divided.
     """
     numbers, (counted, _) = metrics.in_turns(run, baseline), metrics.quiet_rounds(run, baseline)
     if not numbers:
@@ -165,7 +168,9 @@ def rounds(run: Run, baseline: Run) -> "Figure":
 
 
 def steps(*runs: Run) -> "Figure":
-    """Every step of some runs in time, and how the steady ones are distributed.
+    """The steps of some runs in time, and their distribution.
+
+    The distribution is that of the steady ones.
 
     runs: labs.results.run.Run with the seconds of steps (of a record; logs have none). Beside each run on several
     workers stands, dashed, the slowest of so many steps of the run on 1 worker by which it may be divided: what waiting

@@ -57,10 +57,10 @@ def _line(cell, texts):
 
 
 def scaling(runs: Sequence[Run]) -> None:
-    """Display runs (labs.results.load) as a table for a notebook: values with their intervals in brackets.
+    """Display runs as a table, with intervals in brackets.
 
-    Where they are of several strategies, each stands behind its model; where scaling is of several kinds, each stands
-    behind its speedup.
+    runs: as of labs.results.load. Where they are of several strategies, each stands behind its model; where scaling is
+    of several kinds, each stands behind its speedup.
     """
     count = "rounds" if any(run.rounds for run in runs) else "repeats"
     strategies, kinds = len({run.strategy for run in runs}) > 1, {run.scaling for run in runs if run.scaling}

@@ -51,8 +51,9 @@ class Still(ipywidgets.VBox):
 
 
 def explore(draw: Callable, **controls: tuple | list) -> ipywidgets.VBox:
-    """Controls in two columns above a picture: whenever one moves, `draw(**values)` draws the picture again.
+    """Controls above a picture that follows them.
 
+    Whenever one moves, `draw(**values)` draws the picture again.
     draw: function of the controls' values that returns a matplotlib Figure with `.alt`; a control begins at the default
     value of its parameter. An error in it is said in the picture's place, and the next value tries again. controls: see
     `control`; a name's underscores become blanks. Returns the widget (an ipywidgets.VBox); its last child holds the

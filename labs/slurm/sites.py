@@ -198,9 +198,10 @@ def _read(path, model):
 
 
 def script(name, id=None):
-    """Path of a site's batch script, from the working directory: the complete one in solutions/, else the student's.
+    """Path of a site's batch script, from the working directory.
 
-    name: such as "ResNet50.sh"; id: of the site (default: the one in use). Raises UseError if there is none.
+    The complete one in solutions/, else the student's. name: such as "ResNet50.sh"; id: of the site (default: the one
+    in use). Raises UseError if there is none.
     """
     for folder in (Path.cwd(), find_root()):
         path = folder / "slurm" / (id or default()) / name

@@ -11,8 +11,10 @@ from labs.printed import printable
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add to a parser the options that every training script of the course shares: data set, images and their size,
-    repeats, seed, name and folder of the run record."""
+    """Add the options that every training script of the course shares.
+
+    Data set, images and their size, repeats, seed, name and folder of the run record.
+    """
     add = parser.add_argument
     add("--dataset", default="digits", help="digits, cifar10 or synthetic (default: digits)")
     add("--image_size", type=int, default=32, help="pixels per side that the network sees (default: 32)")

@@ -30,7 +30,9 @@ from labs.training.arguments import check
 
 
 class Recorder(keras.callbacks.Callback):
-    """Times every step of `fit` and keeps `path`, runs/<name>.json, up to date. record: what has been recorded so far.
+    """Times every step of `fit` and writes the run record.
+
+    path: runs/<name>.json, which it keeps up to date; record: what has been recorded so far
 
     args: parsed command line (see `arguments`; also `epochs` and `batch_size`, the global batch)
     model: compiled; it says which network trains, on how many workers, with which strategy and rate
@@ -220,7 +222,9 @@ class Recorder(keras.callbacks.Callback):
 
 
 def repeats(args: Namespace, recorder: "Recorder", model: keras.Model) -> Iterator[int]:
-    """Count from 0 to args.repeats - 1; before each training but the first, draw new weights.
+    """Count the repeats, and draw new weights before each but the first.
+
+    From 0 to args.repeats - 1.
 
     args: parsed command line (labs.training.arguments); recorder: of all these trainings; model: compiled.
     Seed of repeat r: args.seed + r. The compiled step is reused, so only the first repeat traces.

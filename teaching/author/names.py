@@ -1,10 +1,11 @@
 """docs/students/labs.md: the names of `labs` that notebooks and scripts use, a line each, from their docstrings.
 
-A name is public because a source in solutions/ uses it; nobody lists it.
+A name stands there because two sources in solutions/ use it; nobody lists it.
 """
 
 import ast
 import re
+from collections import Counter
 from pathlib import Path
 
 from labs.blanks import BuildError
@@ -12,8 +13,8 @@ from labs.blanks import BuildError
 PAGE = "docs/students/labs.md"
 HEAD = """# The names of `labs`
 
-What the notebooks and scripts of the course use of its helper package. `help(jobs.run)` shows the whole description of
-a name, with its parameters and errors.
+What more than one notebook or script uses of the helper package. `help(jobs.run)` shows the whole description of a
+name, with its parameters and errors.
 """
 
 
@@ -21,23 +22,21 @@ def page(root) -> dict[str, str]:
     """{PAGE: its text}; nothing for a course without `labs` of its own. Raises BuildError for a name without a
     description."""
     rows = {}
-    for module, name in sorted(used(root)):
+    for (module, name), sources in sorted(used(root).items()):
         about = _about(root, module, name)
         if not about:
             raise BuildError(f"{module}.{name}, which a source in solutions/ uses, has no description.")
-        rows.setdefault(module, []).append(f"| `{name}` | {about.replace('|', chr(92) + '|')} |")
-    text = HEAD
-    for module in rows:
-        text += "\n".join(["", f"## {module}", "", _sentence(_tree(root, module)), "", "| name | |", "|---|---|", ""])
-        text += "\n".join([*rows[module], ""])
-    return {PAGE: text} if rows else {}
+        if sources > 1:
+            rows.setdefault(module, []).append(f"- `{name}`: {about}\n")
+    parts = [f"\n## {module}\n\n{''.join(lines)}" for module, lines in rows.items()]
+    return {PAGE: HEAD + "".join(parts)} if rows else {}
 
 
-def used(root) -> set[tuple[str, str]]:
-    """(module, name) of all that the sources of notebooks and scripts take from `labs`."""
-    names = set()
+def used(root) -> Counter[tuple[str, str]]:
+    """{(module, name): number of sources} of all that the sources of notebooks and scripts take from `labs`."""
+    counts = Counter()
     for source in [*Path(root).glob("solutions/*.py"), *Path(root).glob("solutions/scripts/*.py")]:
-        nodes, modules = [*ast.walk(ast.parse(source.read_text(encoding="utf-8")))], {}
+        nodes, modules, names = [*ast.walk(ast.parse(source.read_text(encoding="utf-8")))], {}, set()
         for node in nodes:
             if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == "labs":
                 for imported in node.names:
@@ -48,7 +47,8 @@ def used(root) -> set[tuple[str, str]]:
             *within, name = f"{modules.get(first)}.{rest}".split(".")
             if first in modules and _file(root, ".".join(within)):
                 names.add((".".join(within), name))
-    return {name for name in names if _about(root, *name) is not None}  # else a folder, or another thing of that name
+        counts.update(name for name in names if _about(root, *name) is not None)  # else a folder, or another thing
+    return counts
 
 
 def _about(root, module, name):
