@@ -1,4 +1,4 @@
-"""How long `teach check` takes: over the evidence of many submissions, and over all notebooks of one, in replay.
+"""How long `teach in` takes: over the evidence of many submissions, and over all notebooks of one, in replay.
 
     python benchmarks/grading.py [--submissions 100] [--runs solutions/runs]
 
@@ -47,11 +47,9 @@ def evidence(folder, count):
         for number, content in enumerate(pool.map(packed, range(count))):
             files.write(folder / f"in/student{number:03d}.zip", content)
     out = folder / "grades"
-    took = timed("collect", folder / "in", "--out", out)
-    print(f"{count} submissions brought together: {took:.3g} s")
-    took = timed("check", "--no-run", "--out", out)
-    print(f"evidence and reports of {count} submissions: {took:.3g} s")
-    print(f"the same again, nothing to do: {timed('check', '--no-run', '--out', out):.3g} s")
+    took = timed("in", folder / "in", "--no-run", "--out", out)
+    print(f"{count} submissions collected, their evidence and reports: {took:.3g} s")
+    print(f"the same again, nothing to do: {timed('in', '--no-run', '--out', out):.3g} s")
     print(f"points, sheet, {count} feedback PDFs, overview: {timed('out', '--out', out):.3g} s")
 
 
@@ -73,8 +71,7 @@ def replay(folder, runs):
     }
     files.write(folder / "one/reference.zip", made_class.packed(work))
     out = folder / "one_graded"
-    timed("collect", folder / "one", "--out", out)
-    took = timed("check", "--out", out)
+    took = timed("in", folder / "one", "--out", out)
     found = check.results(out)["001"]
     states = [each["state"] for of_one in found["checks"].values() for each in of_one.values()]
     right = sum(state == "right" for state in states)

@@ -4,16 +4,21 @@ Every command is a function behind its options; its docstring is its help. What 
 that `teach --help` is quick.
 """
 
+import os
+import sys
 from pathlib import Path
 
-from labs.command_line import CommandLine, option, say
+from labs.command_line import CommandLine, option, say, whole_from
 from labs.errors import UseError
-from labs.printed import printable
+from labs.printed import printable, several
 
 TEACH = CommandLine(
     "teach", "From the course's sources to notebooks, a release, points and feedback; in the course's folder."
 )
 command, main = TEACH.command, TEACH.main
+_PATH = option("--path", metavar="PATH", help="a way through the course: afternoon, practical or everything")
+_NOTEBOOKS = option("--notebooks", metavar="NN-NN,NN", help="instead of a path, such as 00-05,11")
+_GRADES = option("--out", default="grades", metavar="DIR", help="folder of the grading (default: grades)")
 
 
 def _course():
@@ -26,6 +31,92 @@ def _course():
 
 
 @command(
+    "release",
+    _PATH,
+    _NOTEBOOKS,
+    option("--site", metavar="ID", help="the one site, besides local, whose files go along (default: all)"),
+    option("--no-criteria", action="store_true", help="without what a good answer contains"),
+    option("--out", default="course.zip", metavar="ZIP", help="the file to write (default: course.zip)"),
+)
+def _release(args):
+    """Writes course.zip, what students get, and says how many points it has."""
+    from teaching.grading import release, rubric
+
+    names = release.release(
+        _course(), args.out, args.site, release.chosen(args.path, args.notebooks), not args.no_criteria
+    )
+    most, written = rubric.most_of(names)
+    print(f"Wrote {args.out}: no line of a solution is in it. Notebooks: {' '.join(names)}")
+    print(f"{most:g} points, {written:g} of them for written answers; optional notebooks are not counted.")
+    print("The assignment's maximum on the platform may be another one, as 100: `teach out --worksheet` scales to it.")
+
+
+@command(
+    "in",
+    option("source", nargs="?", metavar="EXPORT", help="a platform's zip, or a folder (default: those from before)"),
+    _PATH,
+    _NOTEBOOKS,
+    option("--no-run", action="store_true", help="do not run anything that students wrote"),
+    option("--jobs", type=whole_from(1), metavar="N", help="notebooks run at a time (default: one for each core)"),
+    _GRADES,
+)
+def _in(args):
+    """Collects submissions, checks each in the sandbox, and says what is left to you. What was checked before stays as
+    it is. Notebooks that count: those named, else as before, else those of the release."""
+    from labs import devices, sandbox
+    from teaching.grading import check, collect, overview, release
+    from teaching.grading.graded import Graded
+
+    root, names = _course(), release.chosen(args.path, args.notebooks)
+    say(f"This machine: {several(devices.cores(), 'core')}, {devices.memory() / 2**30:.1f} GiB of memory free.")
+    if not args.no_run and (missing := sandbox.sandbox_missing()):
+        say(f"No sandbox, so nothing that students wrote is run; all else is checked. The reason: {missing}.")
+    if args.source:
+        told = collect.collect(args.source, args.out)
+        complete = [line for line in told if line.endswith(": complete")]
+        print(*(line for line in told if line not in complete), sep="\n", end="\n" * (len(told) > len(complete)))
+        say(f"{several(len(collect.submissions(args.out)), 'submission')}, {len(complete)} of them complete.")
+    count = check.check(args.out, root, names, execute=not args.no_run, report=say, jobs=args.jobs)
+    print(f"{several(count, 'submission')} checked; the others are as they were. What is left to you:")
+    graded = Graded(args.out)
+    print(*map(printable, overview.still_open(graded, graded.all_lines())), sep="\n")
+
+
+@command("desk", _GRADES)
+def _desk(args):
+    """Opens JupyterLab, where you grade written answers and decide what is open, by keyboard."""
+    from teaching.grading import desk, rubric
+
+    rubric.load(args.out)
+    path = desk.write(args.out)
+    if "JUPYTER_SERVER_ROOT" in os.environ or not sys.stdout.isatty():
+        print(f"Wrote {path}: open it in JupyterLab (`make lab` starts one), and run its cell.")
+        return
+    say(f"JupyterLab starts with {path}: run its cell. Ctrl-C in this terminal stops it.")
+    settings = {"JUPYTER_PREFER_ENV_PATH": "1", "JUPYTER_CONFIG_PATH": str(Path(__file__).parents[1] / ".jupyter")}
+    words = [sys.executable, "-m", "jupyter", "lab", *["--allow-root"] * (os.geteuid() == 0), str(path)]
+    os.execve(words[0], words, os.environ | settings)
+
+
+@command(
+    "out",
+    option("--worksheet", metavar="FILE", help="Moodle's worksheet or Canvas' gradebook: a copy gets the points"),
+    option("--column", metavar="NAME", help="its column for the points, where several could be it"),
+    option("--oral", action="store_true", help="also three questions for a talk with each student: oral.pdf"),
+    _GRADES,
+)
+def _out(args):
+    """Writes points, feedback for each student, and what a platform takes back; says what is open, and whose."""
+    from teaching.grading import oral, results
+
+    root = _course() if args.oral else None
+    lines = results.write(args.out, args.worksheet, args.column)
+    if root:
+        lines += oral.write(args.out, root)
+    print(*map(printable, lines), sep="\n")
+
+
+@command(
     "build",
     option("names", nargs="*", help="such as 05_resnet50_scaling (default: all)"),
     option("--check", action="store_true", help="only say whether all generated files are up to date"),
@@ -34,7 +125,7 @@ def _course():
     option("--student", metavar="DIR", help="write the tree that students get"),
 )
 def _build(args):
-    """Notebooks, scripts and batch scripts from their sources in solutions/."""
+    """For authors: notebooks, scripts and batch scripts from their sources in solutions/."""
     from teaching.author import build, students
 
     root = _course()
@@ -54,137 +145,8 @@ def _build(args):
 
 @command("site", option("out", metavar="DIR", help="folder of the pages"))
 def _site(args):
-    """The course as web pages: DIR/students, and with the solutions DIR/instructors."""
+    """For authors: the course as web pages, DIR/students, and with the solutions DIR/instructors."""
     from teaching.author import web
 
     web.build(_course(), args.out)
     print(*(f"{args.out}/{edition}/index.html" for edition in web.EDITIONS))
-
-
-@command(
-    "release",
-    option("--out", required=True, metavar="ZIP", help="the file to write, such as course.zip"),
-    option("--site", metavar="ID", help="the one site, besides local, whose files go along (default: all)"),
-    option("--notebooks", metavar="NN-NN,NN", help="such as 00-05,11, or a path: afternoon, practical (default: all)"),
-    option("--no-criteria", action="store_true", help="without what a good answer contains"),
-)
-def _release(args):
-    """What students get of the course, in one zip."""
-    from teaching.grading import release
-
-    given = release.release(_course(), args.out, args.site, args.notebooks, criteria=not args.no_criteria)
-    print(f"Wrote {args.out}: no line of a solution is in it. Notebooks:", *(Path(name).stem for name in given))
-
-
-@command(
-    "collect",
-    option("source", metavar="FROM", help="a folder with them, or the zip that Moodle or Canvas exports"),
-    option("--out", default="grades", help="folder of the grading (default: grades)"),
-)
-def _collect(args):
-    """Brings submissions together under numbers; says what was damaged, double or left out."""
-    from teaching.grading import collect
-
-    print(*collect.collect(args.source, args.out), sep="\n")
-
-
-@command(
-    "check",
-    option("--notebooks", nargs="+", metavar="NAME", help="those given out (default: as before, or all but optional)"),
-    option("--no-run", action="store_true", help="do not run anything that students wrote"),
-    option("--out", default="grades", help="folder of the grading (default: grades)"),
-)
-def _check(args):
-    """Looks at every submission: evidence, numbers, and the checks again in the sandbox; finished ones stay."""
-    from labs import sandbox
-    from teaching.grading import check
-
-    if not args.no_run and (missing := sandbox.sandbox_missing()):
-        print(f"Nothing of the students' is run, since there is no sandbox: {missing}. All else is looked at.")
-    count = check.check(args.out, _course(), args.notebooks, execute=not args.no_run, report=say)
-    print(f"{count} looked at; the others are as they were. `teach out` says what is left to you.")
-
-
-@command("desk", option("--out", default="grades", help="folder of the grading (default: grades)"))
-def _desk(args):
-    """Writes the notebook in which written answers are graded by keyboard."""
-    from teaching.grading import desk
-
-    print(f"Wrote {desk.write(args.out)}: open it in JupyterLab.")
-
-
-@command(
-    "mark",
-    option("number", metavar="NUMBER", help="of the submission, as 007"),
-    option("item", nargs="?", metavar="ITEM", help="of the rubric, as T5.1, or the id of a check"),
-    option("share", nargs="?", type=float, metavar="SHARE", help="from 0 to 1; ITEM alone takes the mark back"),
-    option("--comment", action="append", default=[], metavar="TEXT", help="an id of the comment bank, or a text"),
-    option("--confirm", action="append", default=[], metavar="KIND", help="a kind of finding that is true"),
-    option("--sentence", metavar="TEXT", help="with --confirm: all that the student reads of it"),
-    option("--dismiss", action="append", default=[], metavar="KIND", help="a kind of finding that means nothing"),
-    option("--reopen", action="append", default=[], metavar="KIND", help="a kind of finding, to be decided again"),
-    option("--out", default="grades", help="folder of the grading (default: grades)"),
-)
-def _mark(args):
-    """Keeps what a person decides of a submission, and prints all that is kept of it; findings reach no student
-    before."""
-    from teaching.grading import collect, marks
-    from teaching.grading.graded import Graded
-
-    out, number, graded = args.out, args.number, Graded(args.out)
-    collect.submission(out, number)
-    if args.sentence and not args.confirm:
-        raise UseError("--sentence says what a student reads of a finding: name the kind with --confirm.")
-    for kinds, state in ((args.confirm, "confirmed"), (args.dismiss, "dismissed"), (args.reopen, None)):
-        if kinds:
-            marks.decide(out, number, graded.found.get(number), kinds, state, args.sentence or "")
-    if args.item or args.comment:
-        item = None if args.comment and args.share is None else args.item  # without a share, its mark stays
-        marks.mark(out, number, graded.rules, item, args.share, args.comment)
-    kept = marks.load(out).get(number, marks.Marks())
-    print(f"Kept of {number}:", *map(printable, [*kept.lines()] or ["nothing"]), sep="\n  ")
-
-
-@command(
-    "pin",
-    option("check", nargs="?", metavar="CHECK", help="its id"),
-    option("comment", nargs="?", metavar="COMMENT", help="what all who made the mistake read"),
-    option("--of", metavar="NUMBER", help="a submission with the mistake that is meant, where there are several"),
-    option("--out", default="grades", help="folder of the grading (default: grades)"),
-)
-def _pin(args):
-    """Pins a comment to a mistake, for all who made it; without CHECK, lists the mistakes by how many made them."""
-    from teaching.grading import pins
-    from teaching.grading.graded import Graded
-
-    found = Graded(args.out).found
-    if args.comment is not None:
-        made = pins.add(args.out, found, args.check, args.comment, args.of)
-        print(f"Pinned to {args.check}. It reaches {len(made.numbers)}: {', '.join(made.numbers)}.")
-        return
-    for each in pins.mistakes(found):
-        if args.check in (None, each.check):
-            say(f"{len(each.numbers)} x {each.check} ({', '.join(each.numbers)}): {' '.join(each.hint.split())}")
-
-
-@command(
-    "out",
-    option("--worksheet", metavar="FILE", help="Moodle's worksheet or Canvas' gradebook: a copy gets the points"),
-    option("--column", metavar="NAME", help="its column for the points, where several could be it"),
-    option("--out", default="grades", help="folder of the grading (default: grades)"),
-)
-def _out(args):
-    """Writes grades.csv, feedback for each student, the overview, and what Moodle or Canvas takes back; says whose
-    points moved."""
-    from teaching.grading import results
-
-    print(*map(printable, results.write(args.out, args.worksheet, args.column)), sep="\n")
-
-
-@command("oral", option("--out", default="grades", help="folder of the grading (default: grades)"))
-def _oral(args):
-    """Three questions for a talk with each student, drawn from their own records and scripts; nothing is judged by
-    them."""
-    from teaching.grading import oral
-
-    print(*oral.write(args.out, _course()), sep="\n")

@@ -142,7 +142,7 @@ def test_teach_build(tmp_path, monkeypatch, call):
     assert asked == [dict(names=["05"], execute=False, force=False), dict(names=None, execute=True, force=True)]
     tree.assert_called_once_with(ROOT, "out")
     monkeypatch.chdir(tmp_path)
-    for words in ("build", "site out", "release --out x.zip", "check", "oral"):  # outside of the course
+    for words in ("build", "site out", "release --out x.zip", "in x", "out --oral"):  # outside of the course
         code, out, err = call("teach", *words.split())
         assert code == 2 and err.startswith(f"teach {words.split()[0]}: ") and "no course with its sources" in err
     assert list(tmp_path.iterdir()) == []

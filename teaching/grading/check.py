@@ -50,7 +50,7 @@ class Piece:
     key: str
 
 
-def check(out, root=".", notebooks=None, execute=True, report=print):
+def check(out, root=".", notebooks=None, execute=True, report=print, jobs=None):
     """Look at every collected submission that is new, or has changed since it was looked at; returns how many.
 
     out: the folder of the grading
@@ -58,12 +58,13 @@ def check(out, root=".", notebooks=None, execute=True, report=print):
     notebooks: names of those that count (default: those of the last time, or all but optional ones)
     execute: whether students' notebooks are run, in the sandbox
     report: called with a line for each submission
+    jobs: how many notebooks are run at a time (default: as many as there are cores)
 
     Raises UseError where nothing is collected. Where it is interrupted, the processes that it has started are ended.
     """
     submissions = collect.submissions(out)
     if not submissions:
-        raise UseError(f"{out} holds no submissions: run `teach collect` first.")
+        raise UseError(f"{out} holds no submissions: name the export that `teach in` shall read.")
     handed.remove_what_was_left()
     root, names = Path(root).resolve(), counting(out, notebooks)
     report(f"Notebooks that count: {', '.join(names)}.")
@@ -74,7 +75,7 @@ def check(out, root=".", notebooks=None, execute=True, report=print):
     wanted = (*(run if execute and not sandbox.sandbox_missing() else ()), None)
     pieces = [each for number, path in submissions.items() for each in _pieces(number, path, wanted, root)]
     if new := [each for each in pieces if _kept(out, each.number, each.notebook).get("key") != each.key]:
-        _look_at(new, out, root, report)
+        _look_at(new, out, root, report, jobs or devices.cores())
     return len({each.number for each in new})
 
 
@@ -105,11 +106,11 @@ def counting(out, notebooks=None):
     return tuple(each.notebook for each in lessons if each.notebook in every and not each.optional)
 
 
-def _look_at(pieces, out, root, report):
-    """Look at some Pieces, as many at once as there are cores, and keep what is found."""
+def _look_at(pieces, out, root, report, at_once):
+    """Look at some Pieces, so many at once, and keep what is found."""
     began, children = time.monotonic(), multiprocessing.active_children()
     left, moved = Counter(piece.number for piece in pieces), {piece.number: [] for piece in pieces}
-    pool = ProcessPoolExecutor(devices.cores(), multiprocessing.get_context("fork"), _mortal)
+    pool = ProcessPoolExecutor(at_once, multiprocessing.get_context("fork"), _mortal)
     try:
         jobs = [pool.submit(_look, piece, root) for piece in pieces]
         for done, job in enumerate(as_completed(jobs), 1):

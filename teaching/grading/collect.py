@@ -76,7 +76,7 @@ def contents(path, only=None):
         with zipfile.ZipFile(path) as archive:
             return {name: archive.read(name) for name in archive.namelist() if only is None or name in only}
     except (zipfile.BadZipFile, OSError, ValueError, EOFError, NotImplementedError, zlib.error) as problem:
-        help = "delete it and run `teach collect` again, which writes it anew."
+        help = "delete it and run `teach in` with the export again, which writes it anew."
         raise UseError(f"{path} is damaged: {problem}. Nothing was changed; {help}") from None
 
 

@@ -1,7 +1,8 @@
 """The answers of a grading as a deck of cards, and what a key does to the one on top; the desk shows it.
 
-Question by question: each written answer, then each check that was left for a person, in an order that says nothing
-about names. Every key is kept at once (see marks), and what others have marked is read with it.
+Question by question: each written answer, each check that a person has to decide, each check with mistakes, and all
+findings; in an order that says nothing about names. Every key is kept at once (see marks), and what others have marked
+is read with it.
 """
 
 import hashlib
@@ -11,10 +12,12 @@ from pathlib import Path
 
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
-from teaching.grading import feedback, marks, rubric
+from labs.printed import few
+from teaching.grading import feedback, marks, overview, pins, rubric, table
 from teaching.grading.finding import by_id
 from teaching.grading.graded import Graded
 
+FINDINGS = "findings"  # the last question
 NEXT = {None: 1.0, 1.0: 0.5, 0.5: 0.0, 0.0: None}  # what a key makes of a mark
 
 
@@ -30,7 +33,7 @@ class Deck:
         self.out, self.found = self.graded.out, self.graded.found
         self.task, self.place, self.message = task or next(iter(self.tasks), ""), 0, ""
         if self.task not in self.tasks:
-            raise UseError(f"The rubric has no written answer {self.task!r}; it has {', '.join(self.tasks)}.")
+            raise UseError(f"There is nothing to grade at {self.task!r}; there is at {', '.join(self.tasks)}.")
 
     @property
     def rules(self):
@@ -41,20 +44,38 @@ class Deck:
         """{number: {check: how it was judged}}."""
         return {number: by_id(each["checks"]) for number, each in self.found.items()}
 
+    @cached_property
+    def mistakes(self):
+        """All Mistakes that were made, the most frequent first."""
+        return pins.mistakes(self.found)
+
     @property
     def tasks(self):
-        """The questions: written answers, and checks that a person has to judge."""
-        left = {id for checks in self.judged.values() for id, each in checks.items() if each["how"] == "person"}
-        written = [each.id for each in self.rules.answer if each.items]
-        return written + [id for id, worth in self.rules.checks.items() if worth and id in left]
+        """The questions: written answers, checks that a person has to decide, then those with mistakes; findings."""
+        left = {id for checks in self.judged.values() for id, each in checks.items() if _is_left(each)}
+        worth = [id for id, points in self.rules.checks.items() if points]
+        wrong = [each.check for each in self.mistakes if each.check in worth]
+        checks = dict.fromkeys([id for id in worth if id in left] + wrong)
+        return [*(each.id for each in self.rules.answer if each.items), *checks, FINDINGS]
 
     @property
     def cards(self):
-        """The numbers of the submissions that have something to look at for this question."""
-        answered = [number for number, each in self.found.items() if each["answers"].get(self.task)]
-        left = [number for number, checks in self.judged.items() if checks.get(self.task, {}).get("how") == "person"]
-        cards = left if self.task in self.rules.checks else answered
-        return sorted(cards, key=lambda number: hashlib.sha256(f"{self.task} {number}".encode()).hexdigest())
+        """The numbers of the submissions that have something to look at for this question; the same mistakes stand
+        side by side."""
+
+        def place(number):
+            hint = self.judged[number].get(self.task, {}).get("text", "")
+            return pins.form(hint), hashlib.sha256(f"{self.task} {number}".encode()).hexdigest()
+
+        return sorted(filter(self._has_card, self.found), key=place)
+
+    def _has_card(self, number):
+        if self.task == FINDINGS:
+            return any(each.severity != "note" for each in self.found[number]["findings"])
+        if self.task not in self.rules.checks:
+            return bool(self.found[number]["answers"].get(self.task))
+        judged = self.judged[number].get(self.task)
+        return bool(judged) and (_is_left(judged) or judged["state"] == "wrong")
 
     @property
     def number(self):
@@ -83,9 +104,16 @@ class Deck:
         return dict(zip("abcdefghijklmnopqrstuvwxyz", comments, strict=False))
 
     @property
+    def mistake(self):
+        """The Mistake on top, which others may have made, too; None where there is none."""
+        made = (each for each in self.mistakes if each.check == self.task and self.number in each.numbers)
+        return next(made, None)
+
+    @property
     def findings(self):
         """The findings about the question: its answer, its runs, its files."""
-        return [each for each in self.found[self.number]["findings"] if self._is_here(each)]
+        every = self.found[self.number]["findings"]
+        return every if self.task == FINDINGS else [each for each in every if self._is_here(each)]
 
     @property
     def course_item(self):
@@ -105,8 +133,12 @@ class Deck:
         return of_runs or bool(names & {*item.evidence.scripts, *item.evidence.batch})
 
     def is_open(self, number):
-        """Whether a submission's answer to the question is not marked as a whole."""
-        return any(share(self.graded.own(number), item.id) is None for item in self.items)
+        """Whether a person still has to decide something of a submission here."""
+        if self.task == FINDINGS:
+            own = self.graded.own(number)
+            return any(overview.undecided(each, own) for each in self.found[number]["findings"])
+        ids = {item.id for item in self.items}
+        return any(line.open for line in self.graded.lines(number) if line.id in ids)
 
     def press(self, key):
         """Do what a key says."""
@@ -116,7 +148,7 @@ class Deck:
         elif key in self.bank and self.number:
             self.do(self._comment, self.bank[key][0])
         elif steps:
-            self.do(self._go if key in ".," else self._ask, steps)
+            self.do(self._go if key in ".," else self._ask_next, steps)
         elif key == " ":
             self.do(self._to_open)
         else:
@@ -129,13 +161,10 @@ class Deck:
             self.message = function(*arguments) or ""
         except LabsError as problem:
             self.message = str(problem)
-        rules = self.rules
         try:
             self.graded.read()
         except UseError as problem:
             self.message = str(problem)
-        if not any(each.items for each in self.rules.answer):
-            self.graded.rules = rules  # the last one that asks for something
         if self.task not in self.tasks:
             self.task, self.place = self.tasks[0], 0
 
@@ -145,9 +174,20 @@ class Deck:
             return f"Somebody else has marked {id} meanwhile. Look at it, and mark it again if you want another mark."
         marks.mark(self.out, self.number, self.rules, id, new)
 
+    def give(self, item, text):
+        """Mark an item with points, as they were typed."""
+        return self.mark(item.id, _share_of(text, item.points))
+
+    def pin(self, comment, text):
+        """Give the comment, and points as they were typed, to all who made the mistake on top, now and later."""
+        (item,), mistake = self.items, self.mistake
+        pins.add(self.out, mistake, comment, _share_of(text or "0", item.points))
+        return f"{len(mistake.numbers)} got this hint: {few(mistake.numbers)}."
+
     def decide(self, kind, state, sentence):
         """Keep what a person says of the findings of one kind (see marks.decide)."""
-        marks.decide(self.out, self.number, self.found[self.number], [kind], state, sentence)
+        places = [each.where for each in self.found[self.number]["findings"] if each.kind == kind]
+        marks.decide(self.out, self.number, kind, state, sentence, places)
         return f"{kind}: {state or 'open again'}."
 
     def new_comment(self, text):
@@ -156,7 +196,7 @@ class Deck:
         item, text = self._item(number), text.strip()
         if not (item and text and self.number):
             return "A new comment begins with the number of its item: 2 Which run is it?"
-        text = marks.fit_to_read(self.out, self.number, text)
+        text = marks.fit_to_read(self.out, None, text)
         id = rubric.add_comment(self.out, item.id, text)
         marks.mark(self.out, self.number, self.rules, comments=[id])
         return f"Kept as {id}."
@@ -172,15 +212,32 @@ class Deck:
     def _go(self, steps):
         self.place = (self.place + steps) % max(1, len(self.cards))
 
-    def _ask(self, steps):
-        self.task, self.place = self.tasks[(self.tasks.index(self.task) + steps) % len(self.tasks)], 0
+    def ask(self, task):
+        """Go to a question."""
+        self.task, self.place = task, 0
+
+    def _ask_next(self, steps):
+        self.ask(self.tasks[(self.tasks.index(self.task) + steps) % len(self.tasks)])
 
     def _to_open(self):
         for _ in self.cards:
             self._go(1)
             if self.is_open(self.number):
                 return ""
-        return f"Every answer to {self.task} is marked."
+        return f"Nothing of {self.task} is open."
+
+
+def _is_left(judged):
+    """Whether a person has to decide a check, by how it was judged."""
+    return judged["how"] == "person" or "fell" in judged
+
+
+def _share_of(text, most):
+    """The share of `most` points that a typed number is. Raises UseError."""
+    typed = table.number(text)
+    if typed is None or typed > most:
+        raise UseError(f"{text.strip()!r} cannot be given: type points from 0 to {most:g}.")
+    return typed / most if most else 0.0
 
 
 def share(own, id):

@@ -1,7 +1,7 @@
 """The desk: a notebook in which answers are graded across all submissions, by keyboard.
 
-A link to the report, keys and items stand on top, then answer and evidence side by side. What the keys do is the
-deck's; here it is shown.
+A link to the report, keys and items stand on top, then answer and evidence side by side, then findings. What the keys
+do is the deck's; here it is shown.
 """
 
 import html
@@ -14,8 +14,8 @@ from labs import files
 from labs.errors import LabsError
 from labs.printed import grouped, printable
 from teaching.author import sources
-from teaching.grading import collect, feedback, handed, overview, points, shown
-from teaching.grading.deck import Deck, share
+from teaching.grading import collect, feedback, handed, overview, pins, points, shown
+from teaching.grading.deck import FINDINGS, Deck, share
 
 NAMES = {1.0: "all", 0.5: "half", 0.0: "none"}
 DECISIONS = (("open", None), ("confirm", "confirmed"), ("dismiss", "dismissed"))
@@ -23,8 +23,9 @@ HELP = """\
 Keys, typed into the field above: 1 to 9 give an item all its points; the same key again gives half, then none, and \
 then leaves it open. a to z add or remove a comment. A full stop goes to the next answer, a comma to the one before, \
 a space to the next open one; + and - change the question. A new comment begins with the number of its item, as in: \
-2 Which run is it? Enter keeps it. Shift+Tab and Enter, in the field of keys, open the student's report. Of a finding, \
-the student reads only your sentence, and only after you confirm it."""
+2 Which run is it? Enter keeps it, and also any number of points that you type beside an item. Shift+Tab and Enter, \
+in the field of keys, open the student's report. Of a finding, the student reads only your sentence, and only after \
+you confirm it."""
 _CELLS = (
     "Run the cell below (Shift+Enter) and type into the field `keys`. Every key is kept at once, in `marks.json`.",
     'from teaching.grading import desk; desk.show(".")',
@@ -62,6 +63,8 @@ class Desk:
         self.head, self.answer, self.beside, self.bank_list, self.foot = (ipywidgets.HTML() for _ in range(5))
         self.report = ipywidgets.Output()  # JupyterLab resolves links in outputs, and none in widgets.HTML
         self.items, self.decisions = ipywidgets.VBox(), ipywidgets.VBox()
+        self.question = ipywidgets.Dropdown(description="question", **wide)
+        self.pin = self._pin_row()
         for half in (self.answer, self.beside):
             half.layout = {"width": "50%", "max_height": "18em", "overflow": "auto", "padding": "0 1em 0 0"}
         self.items.layout = {"max_height": "14em", "overflow": "auto"}
@@ -70,11 +73,12 @@ class Desk:
         self.foot.value = f'<p style="line-height: 1.3">{_text(HELP)}</p>'
         row = ipywidgets.HBox
         parts = [row([self.head, self.report], layout={"align_items": "baseline"})]
-        parts += [row([self.keys, self.comment]), row([self.items, self.bank_list])]
+        parts += [row([self.keys, self.comment, self.question]), row([self.items, self.bank_list]), self.pin]
         parts += [row([self.answer, self.beside]), self.decisions, self.foot]
         self.box = ipywidgets.VBox(parts)
         self.keys.observe(self._typed, names="value")
         self.comment.observe(self._commented, names="value")
+        self.question.observe(self._chosen, names="value")
         self.draw()
 
     def press(self, key):
@@ -100,6 +104,10 @@ class Desk:
             if self.deck.message.startswith("Kept"):
                 self._empty_fields()
 
+    def _chosen(self, change):
+        if not self._drawing:
+            self._do(self.deck.ask, change["new"])
+
     def _empty_fields(self):
         self.comment.value = ""
         self.keys.unobserve(self._typed, names="value")
@@ -110,10 +118,15 @@ class Desk:
         """Show the card on top."""
         deck = self.deck
         number, cards, message = deck.number, deck.cards, f' <b role="status">{_text(deck.message)}</b>'
+        self._drawing = True
+        self.question.options = [(self._title(task), task) for task in deck.tasks]
+        self.question.value = deck.task
+        self._drawing = False
         if number is None:
-            self.head.value = f"<b>{_text(deck.task)}</b>: nobody has handed in an answer.{message}"
+            self.head.value = f"<b>{_text(deck.task)}</b>: there is nothing to look at.{message}"
             self.answer.value = self.beside.value = self.bank_list.value = ""
             self.items.children = self.decisions.children = self.report.outputs = ()
+            self.pin.layout.display = "none"
             return
         total, done = points.total(deck.graded.lines(number)), sum(not deck.is_open(card) for card in cards)
         self.head.value = (
@@ -127,8 +140,12 @@ class Desk:
         self._drawing = True
         self._draw_items()
         self._draw_bank()
+        self._draw_pin()
         self._draw_decisions()
         self._drawing = False
+
+    def _title(self, task):
+        return "Findings" if task == FINDINGS else feedback.titled(task, self.deck.rules)
 
     def _report(self, number):
         """A link to the report that was handed in, as HTML, or why there is none. For it the file is taken out of the
@@ -145,14 +162,18 @@ class Desk:
         return f'<a href="{_text(path)}">Report of submission {number}</a> (its first page may name the student)'
 
     def _answer(self):
-        """What the student wrote, as HTML: an answer, or the code of a check with how it was judged."""
+        """What the student wrote, as HTML: an answer, or the code of a check with how it was judged; at the findings,
+        what was seen when it was collected and checked."""
         deck, task = self.deck, self.deck.task
-        title = f"<b>{_text(feedback.titled(task, deck.rules))}</b>"
+        if task == FINDINGS:
+            lines = [*deck.graded.collected.get(deck.number, ()), *deck.found[deck.number]["told"]]
+            return "".join(f"<p>{_text(line)}</p>" for line in lines)
+        title = f"<b>{_text(self._title(task))}</b>"
         if task not in deck.rules.checks:
             return title + _pre(deck.found[deck.number]["answers"][task])
         judged = deck.judged[deck.number][task]
         code = deck.found[deck.number]["code"].get(task)
-        state = f"In the sandbox: {judged['state']}. {feedback.clean(judged['text'])}".strip(". ")
+        state = f"In the sandbox: {judged['state']}. {feedback.clean(judged.get('fell', judged['text']))}".strip(". ")
         return f"{title}<p>{_text(state)}</p>{_pre(code or '(its cell is as students get it, or is missing)')}"
 
     def _evidence(self, number, task):
@@ -179,7 +200,7 @@ class Desk:
         if [row.item for row in self.items.children] != self.deck.items:
             self.items.children = [self._item_row(item) for item in self.deck.items]
         for place, row in enumerate(self.items.children, 1):
-            item, (buttons, text) = row.item, row.children
+            item, (buttons, _, text) = row.item, row.children
             marked, by = share(own, item.id), own.stamps.get(item.id)
             buttons.value = marked if marked in NAMES else None
             got = "open" if marked is None else f"{marked * item.points:g}"
@@ -194,10 +215,38 @@ class Desk:
             if not self._drawing and change["new"] is not None:
                 self._do(self.deck.mark, item.id, change["new"])
 
+        def typed(change):
+            if change["new"]:
+                self._do(self.deck.give, item, change["new"])
+                given.value = ""
+
+        given = ipywidgets.Text(placeholder="points", continuous_update=False, layout={"width": "5em"})
         buttons.observe(pressed, names="value")
-        row = ipywidgets.HBox([buttons, ipywidgets.HTML()], layout={"flex": "0 0 auto"})
+        given.observe(typed, names="value")
+        row = ipywidgets.HBox([buttons, given, ipywidgets.HTML()], layout={"flex": "0 0 auto"})
         row.item = item
         return row
+
+    def _pin_row(self):
+        """What all read, and get, who made the mistake on top; a click on its button keeps it."""
+        comment = ipywidgets.Text(placeholder="comment for all with this hint", layout={"width": "50%"})
+        given, button = ipywidgets.Text(placeholder="points", layout={"width": "5em"}), ipywidgets.Button()
+        button.layout.width = "auto"
+        button.on_click(lambda _: self._do(self.deck.pin, comment.value.strip(), given.value.strip()))
+        row = ipywidgets.HBox([comment, given, button])
+        row.card = None
+        return row
+
+    def _draw_pin(self):
+        deck, (comment, given, button) = self.deck, self.pin.children
+        mistake = deck.mistake
+        self.pin.layout.display = None if mistake else "none"
+        if mistake and self.pin.card != (deck.task, deck.number):  # else what is being typed stays
+            self.pin.card = deck.task, deck.number
+            there = pins.pinned(deck.rules.pin, deck.found[deck.number]).get(deck.task)
+            comment.value = there.comment if there else ""
+            given.value = f"{there.share * deck.items[0].points:g}" if there else ""
+            button.description = f"For all {len(mistake.numbers)} with this hint"
 
     def _draw_bank(self):
         """The comment bank, each with its letter; what is on this answer with who put it there."""

@@ -72,7 +72,7 @@ def comments(graded, number):
     """(None, text) of the comments on a submission, and (check, text) of those that are pinned to its mistakes."""
     rules, pinned = graded.rules, pins.pinned(graded.rules.pin, graded.found[number])
     yield from ((None, rules.comments.get(each, each)) for each in graded.own(number).comments)
-    yield from ((id, pin.comment) for id, pin in pinned.items())
+    yield from ((id, pin.comment) for id, pin in pinned.items() if pin.comment)
 
 
 _course = cache(tasks.items)

@@ -22,7 +22,7 @@ class Graded:
     def found(self):
         if found := check.results(self.out, self.paths, self.rules):
             return found
-        raise UseError(f"{self.out} holds no results: run `teach check` first.")
+        raise UseError(f"{self.out} holds no results: run `teach in` first.")
 
     @cached_property
     def names(self):
@@ -40,6 +40,10 @@ class Graded:
         """The Marks of a submission."""
         return self.decided.get(number) or marks.Marks()
 
-    def lines(self, number, rules=None):
-        """The PointsLines of a submission, by another Rubric where one is given."""
-        return points.points_lines(self.found[number], rules or self.rules, self.own(number))
+    def lines(self, number):
+        """The PointsLines of a submission."""
+        return points.points_lines(self.found[number], self.rules, self.own(number))
+
+    def all_lines(self):
+        """{number: its PointsLines} of all submissions that were looked at."""
+        return {number: self.lines(number) for number in self.found}

@@ -1,5 +1,7 @@
-"""What a person has decided: grades/marks.json. Every change is read, made and written whole under a lock, so that two
-who grade at once lose nothing of each other's."""
+"""What a person has decided: grades/marks.json, {"version": 1, "marks": {number of the submission: Marks}}.
+
+Every change is read, made and written whole under a lock, so that two who grade at once lose nothing of each other's.
+"""
 
 import getpass
 import hashlib
@@ -15,7 +17,7 @@ from pydantic import BaseModel, Field
 
 from labs import files
 from labs.errors import UseError
-from labs.printed import grouped, printable
+from labs.printed import printable
 from teaching.grading import collect, store
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -60,15 +62,6 @@ class Marks(BaseModel, extra="forbid"):
     comments: list[str] = []
     findings: dict[str, Decision] = {}
     stamps: dict[str, DecidedBy] = {}
-
-    def lines(self):
-        """What is kept, a line each."""
-        by = {key: f" ({stamp})" for key, stamp in self.stamps.items()}
-        yield from (f"{id}: share {share:g}{by.get(id, '')}" for id, share in (self.items | self.checks).items())
-        yield from (f"comment: {text}{by.get(text, '')}" for text in self.comments)
-        for kind, each in self.findings.items():
-            said = f': "{each.sentence}"' if each.sentence else ""
-            yield f"{kind}: {each.state} ({each}){said}"
 
 
 class File(BaseModel, extra="forbid"):
@@ -143,28 +136,19 @@ def _answer(out, number, id):
     return digest(text) if text else None
 
 
-def decide(out, number, found, kinds, state, sentence=""):
-    """Keep what a person says of kinds of findings: "confirmed", "dismissed", or None, which leaves them open.
+def decide(out, number, kind, state, sentence="", places=()):
+    """Keep what a person says of all findings of one kind about a submission: "confirmed", "dismissed", or None, which
+    leaves them open. places: where these findings are; sentence: with "confirmed", what the student reads.
 
-    found: what was found about this submission, None before it was looked at; sentence: with "confirmed", what the
-    student reads. Returns the Marks. Raises UseError for a kind that it does not have.
+    Returns the Marks. Raises UseError: no such submission; a sentence that gives another student away.
     """
-    if found is None:
-        raise UseError(f"Submission {number} was not looked at yet: run `teach check` first.")
-    places = grouped((each.kind, each.where) for each in found["findings"])
     sentence = fit_to_read(out, number, sentence)
-    known = [*places, *(load(out).get(number, Marks()).findings if state is None else ())]
-    if unknown := [kind for kind in kinds if kind not in known]:
-        has = "; ".join(f"{kind} ({', '.join(dict.fromkeys(of))})" for kind, of in places.items())
-        said = f"Submission {number} has no finding of the kind {unknown[0]!r}, so nothing was kept."
-        raise UseError(f"{said} {f'It has: {has}.' if has else 'Nothing was found in it.'}")
     with _changing(out, number) as kept:
-        for kind in kinds:
-            before = kept.findings.pop(kind, None)
-            if state:
-                text = (sentence or (before.sentence if before else "")) if state == "confirmed" else ""
-                about = list(dict.fromkeys(places[kind]))
-                kept.findings[kind] = Decision(state=state, sentence=text, about=about, **_now())
+        before = kept.findings.pop(kind, None)
+        if state:
+            text = (sentence or (before.sentence if before else "")) if state == "confirmed" else ""
+            about = list(dict.fromkeys(places))
+            kept.findings[kind] = Decision(state=state, sentence=text, about=about, **_now())
     return kept
 
 
@@ -174,6 +158,6 @@ def fit_to_read(out, number, text):
     text = printable(text)
     named = {number or word for number, word in _NUMBER.findall(text)}
     if given := sorted(named & (collect.submissions(out).keys() - {number})):
-        said = f"The text names submission {given[0]}, and another student would read it. Nothing was kept: write it"
-        raise UseError(f"{said} without the number of anybody else.")
+        said = f"The text names submission {given[0]}, and another student would read it: {text[:60]!r}. Nothing was"
+        raise UseError(f"{said} changed: write it without the number of anybody else.")
     return text

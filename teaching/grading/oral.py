@@ -42,7 +42,7 @@ def write(out, root="."):
     """
     paths = collect.submissions(out)
     if not paths:
-        raise UseError(f"{out} holds no submissions: run `teach collect` first.")
+        raise UseError(f"{out} holds no submissions: run `teach in` first.")
     taken, students, little = set(), [], []
     told = {COUNT: "", 0: "Nothing of their own was handed in that a question could be drawn from."}
     for number, path in paths.items():

@@ -71,21 +71,26 @@ def still_open(graded, made):
         yield from term.waiting(number, each["checks"], own[number].checks)
     unrun = [number for number, of_one in made.items() for line in of_one if line.why == points.NOT_JUDGED]
     if unrun:
-        yield f"Not run yet, so open: {len(unrun)} checks of {few(sorted({*unrun}))}. `teach check` runs them."
+        yield f"Not run yet, so open: {len(unrun)} checks of {few(sorted({*unrun}))}. `teach in` runs them."
     for said, numbers in waiting(made, graded.rules):
         yield f"Open: {said}: {few(numbers)}"
-    if waits := [n for n, each in found.items() if any(_undecided(one, own[n]) for one in each["findings"])]:
+    if waits := [n for n, each in found.items() if any(undecided(one, own[n]) for one in each["findings"])]:
         yield f"Findings that nobody has confirmed or dismissed, in {few(waits)}: students get nothing of them."
     for number, marked in own.items():
         for kind, each in marked.findings.items():
             if kind not in {finding.kind for finding in found[number]["findings"]}:
-                yield f"{number}: {kind} was {each.state}, and is not found any more: look again, or --reopen it."
+                gone = f"{number}: {kind} was {each.state}, and is not found any more"
+                yield f"{gone}: to take that back, delete it in marks.json."
             elif each.state == "confirmed" and not each.sentence:
-                command = f'teach mark {number} --confirm "{kind}" --sentence "..."'
-                yield f"{number}: {kind} is confirmed without a sentence, so its feedback says nothing of it: {command}"
+                yield f"{number}: {kind} is confirmed without a sentence, so its feedback says nothing of it."
+        if unknown := sorted({*marked.items, *marked.checks} - {*graded.rules.items, *graded.rules.checks}):
+            yield f"{number}: marks.json marks {', '.join(unknown)}, which rubric.toml does not have: no points."
+    if strangers := sorted(graded.decided.keys() - graded.paths.keys()):
+        yield f"marks.json marks {', '.join(strangers)}, and there is no such submission."
 
 
-def _undecided(finding, own):
+def undecided(finding, own):
+    """Whether nobody has said anything of a finding that is more than a note."""
     return finding.severity != "note" and not is_decided(finding, own)
 
 

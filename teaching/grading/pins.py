@@ -13,7 +13,6 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from labs import files
-from labs.errors import UseError
 from labs.printed import grouped, printable
 from teaching.grading import marks, store
 from teaching.grading.finding import by_id
@@ -67,24 +66,15 @@ def pinned(pins, found):
     return {pin.check: pin for pin in pins if pin.check in hints and pin.is_about(pin.check, hints[pin.check])}
 
 
-def add(out, found, check, comment, number=None):
-    """Pin a comment to a mistake at a check: the one of submission `number`, or the only one; returns the Mistake.
-
-    Raises UseError: nobody made a mistake there, or several were made and `number` does not say which one is meant.
-    """
-    there = [each for each in mistakes(found) if each.check == check]
-    meant = [each for each in there if number is None or number in each.numbers]
-    if len(meant) != 1:
-        said = "".join(f"\n  {len(each.numbers)} x, as in {each.numbers[0]}: {each.hint:.100}" for each in there)
-        nobody = f"{number} made no" if number else "Nobody made a"
-        problem = "Several mistakes were made" if len(meant) > 1 else f"{nobody} mistake"
-        raise UseError(f"{problem} at {check}. {'Say whose is meant, with --of.' if there else ''}{said}".strip())
-    pin = Pin(check=check, hint=meant[0].hint, comment=marks.fit_to_read(out, None, comment))
+def add(out, mistake, comment, share=0.0):
+    """Pin a comment to a Mistake, with a share of the check's points, from 0 to 1. Raises UseError where the comment
+    gives a student away."""
+    comment = marks.fit_to_read(out, None, comment)
+    pin = Pin(check=mistake.check, hint=mistake.hint, comment=comment, share=share)
     path = Path(out, "rubric.toml")
     with files.locked(path):
         lines = (f"{key} = {_toml(value)}" for key, value in pin.model_dump().items())
         store.append_toml(path, ["", "[[pin]]", *lines])
-    return meant[0]
 
 
 def _toml(value):

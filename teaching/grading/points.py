@@ -6,7 +6,7 @@ from teaching.grading import pins
 from teaching.grading.finding import by_id
 from teaching.grading.marks import Marks, digest
 
-NOT_JUDGED = "not judged: it was not run yet (`teach check`)"
+NOT_JUDGED = "not judged: it was not run yet (`teach in`)"
 
 
 @dataclass(frozen=True)

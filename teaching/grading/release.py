@@ -25,19 +25,18 @@ class LeakError(LabsError):
 def release(root, out, site=None, notebooks=None, criteria=True, version=labs.__version__, date=None):
     """Write the zip `out` with what students get of the course at `root`; returns the names of its notebooks.
 
-    site: besides `local` the one whose files go along (default: all); notebooks: as "00-05,11", or a path, as afternoon
-    (default: all); criteria: whether what a good answer contains goes along. Version and date are those of
-    `students.student_tree`. The same input gives the same bytes. Raises UseError (no such site or notebook), LeakError,
-    BuildError.
+    site: besides `local` the one whose files go along (default: all); notebooks: their names (default: all); criteria:
+    whether what a good answer contains goes along. Version and date are those of `students.student_tree`. The same
+    input gives the same bytes. Raises UseError (no such site), LeakError, BuildError.
     """
     if site is not None:
         sites.load(site, root)
-    chosen = _chosen(notebooks, sources.sources(root))
-    others = {folder for folder, lesson in tasks.lessons().items() if lesson.notebook not in chosen}
+    notebooks = tuple(sources.sources(root)) if notebooks is None else notebooks
+    others = {folder for folder, lesson in tasks.lessons().items() if lesson.notebook not in notebooks}
 
     def keeps(name):
         if of_lesson := _NOTEBOOK.fullmatch(name):
-            return of_lesson[1] in chosen
+            return of_lesson[1] in notebooks
         if name.startswith("lessons/") and name.split("/")[1] in others:
             return not name.endswith(("/tasks.toml", "/questions.py"))  # its modules may serve others
         of_site = site and _SITE.fullmatch(name)
@@ -50,21 +49,25 @@ def release(root, out, site=None, notebooks=None, criteria=True, version=labs.__
     if found := list(hidden.leaks(contents, hidden.secrets(root))):
         raise LeakError(f"This release would give solutions away: not written. {found[0]} ({len(found)} in all)")
     files.write(out, zipped({TOP + name: content for name, content in contents.items()}))
-    return [name for name in names if _NOTEBOOK.fullmatch(name)]
+    return [lesson[1] for name in names if (lesson := _NOTEBOOK.fullmatch(name))]
 
 
-def _chosen(notebooks, known):
-    """The names that "00-05,11" or a path means, of those that are known. Raises UseError."""
+def chosen(path=None, notebooks=None):
+    """The names of the notebooks on a path, as practical, or that "00-05,11" means, in order; None where neither is
+    given. Raises UseError."""
+    if path is not None and notebooks is not None:
+        raise UseError("--path and --notebooks both say which notebooks: give one of them.")
+    if path is not None:
+        return tuple(lesson.notebook for lesson in tasks.on_path(path))
     if notebooks is None:
-        return set(known)
-    if notebooks in tasks.PATHS:
-        return {lesson.notebook for lesson in tasks.on_path(notebooks)}
-    chosen, numbers = set(), {name: name.partition("_")[0] for name in known}
+        return None
+    numbers = {lesson.notebook: lesson.notebook.partition("_")[0] for lesson in tasks.lessons().values()}
+    named = set()
     for part in notebooks.split(","):
-        found = re.fullmatch(r"\s*(\d\d[a-z]?)(?:-(\d\d[a-z]?))?\s*", part)
-        named = {name for name, number in numbers.items() if found and found[1] <= number <= (found[2] or found[1])}
-        if not named:
+        ends = re.fullmatch(r"\s*(\d\d[a-z]?)(?:-(\d\d[a-z]?))?\s*", part)
+        these = {name for name, number in numbers.items() if ends and ends[1] <= number <= (ends[2] or ends[1])}
+        if not these:
             there = ", ".join(numbers.values())
             raise UseError(f"--notebooks: {part!r} names no notebook; there are {there}: as 00-05,11.")
-        chosen |= named
-    return chosen
+        named |= these
+    return tuple(name for name in numbers if name in named)

@@ -18,7 +18,7 @@ text = "The script and the batch script disagree about the batch: which one made
 [findings]                # points off for each finding of a kind that a person has confirmed
 copy = 0
 
-[[pin]]                   # what `teach pin` keeps: a comment on a mistake, for all who made it
+[[pin]]                   # from the desk: a comment on a mistake, for all who made it
 check = "NN.5"
 hint = "Upside down: ..."
 comment = "Which of the two is the baseline?"
@@ -125,11 +125,20 @@ def load(out) -> Rubric:
     """The Rubric of a grading. Raises UseError for a file that is missing or cannot be used."""
     if rules := _read(path := Path(out, "rubric.toml")):
         return rules
-    raise UseError(f"{path} is missing: run `teach check` first, which writes it.")
+    raise UseError(f"{path} is missing: run `teach in` first, which writes it.")
 
 
 def _read(path):
     return store.load(path, Rubric.model_validate, "mend that line: it holds what you decided.", "TOML")[1]
+
+
+def most_of(notebooks):
+    """(points that can be had in the first form of the rubric, those of them for written answers) of notebooks, by
+    their names. Optional ones do not count."""
+    counted = [each for each in tasks.lessons().values() if each.notebook in notebooks and not each.optional]
+    items = [item for lesson in counted for item in lesson.task]
+    written = sum(WRITTEN * len(item.holds) for item in items if item.kind == "answer")
+    return written + sum(item.points for item in items if item.kind != "answer"), written
 
 
 def add(out, notebooks):

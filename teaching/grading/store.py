@@ -56,15 +56,15 @@ class ReplayedNotebook(_StorePart):
     seconds: Number
 
 
-_AGAIN = "delete it and run `teach {}` again, which writes it anew."
+_AGAIN = "delete it and run `teach in` again, which writes it anew."
 # By name or folder: what the file holds, and what helps where it is damaged.
 _KINDS = {
     "names.json": (dict[str, Who], "put back a copy of it: without it no number can be told to a student."),
-    "collection.json": (dict[str, list[str]], _AGAIN.format("collect")),
+    "collection.json": (dict[str, list[str]], _AGAIN),
     "points.json": (dict[str, Number], "delete it; all that is lost is whose points moved since the last time."),
-    "notebooks.json": (Names, "name those that count again: `teach check --notebooks ...`"),
-    "checked": (Checked, _AGAIN.format("check")),
-    "replayed": (ReplayedNotebook, _AGAIN.format("check")),
+    "notebooks.json": (Names, "name those that count again: `teach in --notebooks ...`"),
+    "checked": (Checked, _AGAIN),
+    "replayed": (ReplayedNotebook, _AGAIN),
 }
 
 

@@ -107,6 +107,12 @@ def number(cell):
     return float(cell.strip().replace(",", ".")) if _NUMBER.fullmatch(cell) else None
 
 
+def file_name(text):
+    """A name, as of a student, as that of a file or folder everywhere; "" where nothing of it can be."""
+    text = re.sub(r'[\x00-\x1f/\\:*?"<>|&`\']', "", text.encode(errors="ignore").decode())
+    return text[:60].strip(" .~")
+
+
 def _letters(name):
     """The letters and digits of a name, which is all that platforms leave of it everywhere."""
     return "".join(c for c in unicodedata.normalize("NFKC", name).casefold() if c.isalnum())

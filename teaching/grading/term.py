@@ -37,9 +37,8 @@ def waiting(number, checks, decided=()):
     """
     for id, each in by_id(checks).items():
         if "fell" in each and id not in decided:
-            decide = f"teach mark {number} {id} 0 takes them, 1 keeps them."
             said = f"{number}: {id} was right, and this kit says: {each['fell']:.120}"
-            yield f"{said} Its points stay until you decide: {decide}"
+            yield f"{said} Its points stay until you decide at the desk."
 
 
 def _right(result):

@@ -2,6 +2,7 @@
 
 grades/filled_NAME            the worksheet of Moodle or the gradebook of Canvas, the points in one of its columns
 grades/feedback_moodle.zip    feedback of those whose submission came from Moodle
+grades/feedback_by_name.zip   feedback of all, in a folder for each, called as they were in the export
 """
 
 from collections import Counter
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from labs import files
 from labs.errors import UseError
+from labs.report.archive import zipped
 from teaching.grading import canvas, moodle, points, table
 
 
@@ -27,16 +29,17 @@ def give_back(graded, made, path=None, column=None):
     """Write into a Graded's folder what the platform takes back; returns lines on it.
 
     made: {number: its PointsLines} of submissions
-    path: the platform's file, which stays as it is
+    path: the platform's file, which stays as it is; its points are those of the rubric, scaled to its maximum
     column: name of its column for the points, where that is not clear
 
-    Raises UseError: no such file or column; points above its maximum.
+    Raises UseError: no such file or column.
     """
     if column is not None and path is None:
         raise UseError("--column names a column of a file: give that with --worksheet.")
     names = {number: graded.names[number] for number in made if number in graded.names}
+    by_name = _feedback_by_name(graded.out, names)
     if path is None:
-        return _feedback(graded.out, names)
+        return _feedback(graded.out, names) + by_name
     found = sheet(path, column)
     rows, strangers = found.rows_of(names)
     feedback = _feedback(graded.out, {number: each for number, each in names.items() if number not in strangers})
@@ -44,34 +47,29 @@ def give_back(graded, made, path=None, column=None):
     told += [f"{number}, {names[number]['who']}: {why}." for number, why in sorted(strangers.items())]
     taken = set(rows.values())
     others = [f"{id} {found.names[at[0]]}".strip() for id, at in found.rows.items() if not taken & set(at)]
-    told += [f"In the file, and no submission is theirs: {'; '.join(others)}."] * bool(others) + feedback
+    told += [f"In the file, and no submission is theirs: {'; '.join(others)}."] * bool(others) + feedback + by_name
     return [line.replace("\n", r"\n") for line in told]  # names are in it
 
 
 def _filled(graded, found, rows, made, path):
     """Write the file with the points; returns lines on it. rows: {number of a submission: its row}."""
-    cells, left, high, filled, other = {}, Counter(), [], 0, 0
+    cells, left, filled, other = {}, Counter(), 0, 0
     sign, column, most = found.decimal(), found.table.rows[0][found.column].strip(), graded.rules.most
+    scale = found.most / most if found.most and most else 1.0
     open_items = {number: sum(line.open for line in made[number]) for number in sorted(rows)}
     for number, row in rows.items():
-        now, total = found.table.rows[row][found.column].strip(), points.total(made[number])
+        now, total = found.table.rows[row][found.column].strip(), round(scale * points.total(made[number]), 2)
         if not points.handed_in(graded.found[number]):
             left["what was handed in cannot be read"] += 1
         elif open_items[number]:
             left["items are open"] += 1
         elif now and table.number(now) is None:
             left[f"{now[:20]!r} stands there"] += 1
-        elif found.most is not None and total > found.most:
-            high.append(f"{number} has {total:g}")
         else:
             filled += 1
             if table.number(now) != total:
                 other += bool(now)
-                cells[row, found.column] = f"{total:.3f}".rstrip("0").rstrip(".").replace(".", sign)
-    if high:
-        said = f"{path.name} takes at most {found.most:g} points in {column!r}, and {', '.join(high)}."
-        change = "change rubric.toml, or the maximum on the platform and get the file again. All else is written"
-        raise UseError(f"{said} It was not filled. The rubric has {most:g} in all; {change}.")
+                cells[row, found.column] = f"{total:.2f}".rstrip("0").rstrip(".").replace(".", sign)
     target = graded.out / f"filled_{path.name}"
     files.write(target, found.table.filled(cells))
     form = f"UTF-8, {table.SEPARATORS[found.table.separator]}"
@@ -83,13 +81,13 @@ def _filled(graded, found, rows, made, path):
         told.append(f"{sum(open_items.values())} open: {each}.")
     if found.most is None:
         told.append("The file does not say how many points there can be: Moodle drops those above its maximum.")
-    elif found.most != most:
-        told.append(f"The rubric has {most:g} points in all, the file {found.most:g}: they are written as they are.")
+    elif scale != 1:
+        told.append(f"The rubric has {most:g} points in all, the file {found.most:g}: points are scaled to that.")
     return told
 
 
 def _feedback(out, names):
-    """Write the zip with feedback; returns lines on it."""
+    """Write the zip with feedback for Moodle; returns lines on it. names: {number: {platform, id, who}}."""
     theirs = {number: each for number, each in names.items() if each["platform"] == "moodle"}
     times, found = Counter(each["id"] for each in theirs.values()), {}
     for number, each in theirs.items():
@@ -103,3 +101,16 @@ def _feedback(out, names):
     files.write(target, moodle.packed(found))
     why = "Moodle counts feedback as grading, and keeps a grade that is younger than the worksheet"
     return [f"{target}: feedback for {len(found)}. Upload the worksheet first: {why}."]
+
+
+def _feedback_by_name(out, names):
+    """Write the zip with feedback in a folder for each; returns a line on it. Where several have a name, the identifier
+    of the platform, or the number of the submission, stands behind it."""
+    who = {number: table.file_name(each["who"]) or number for number, each in names.items()}
+    called, contents = Counter(name.casefold() for name in who.values()), {}
+    for number, name in who.items():
+        more = "" if called[name.casefold()] == 1 else f" {table.file_name(names[number]['id'])} {number}"
+        contents[f"{name}{more}/feedback.pdf"] = files.read(out / f"feedback/{number}.pdf")
+    target = out / "feedback_by_name.zip"
+    files.write(target, zipped(contents))
+    return [f"{target}: feedback for {len(contents)}, for platforms that take folders, and for mails."]

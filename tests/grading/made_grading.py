@@ -30,7 +30,7 @@ def submission(contents=None, **more):
 
 
 def looked_at(out, number, contents=None, **found):
-    """Collect a submission with these contents, and write what `teach check` finds of it."""
+    """Collect a submission with these contents, and write what `teach in` finds of it."""
     checks, told = found.pop("checks", {}), found.pop("told", [])
     of_all = {"key": number, "submission": number}
     kept = {"answers": {}, "code": {}, "findings": [], "steps": [], "alike": {}, "tables": {}}

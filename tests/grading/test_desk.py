@@ -1,4 +1,5 @@
-"""The desk: keys mark, comment and go on; each is kept at once; a change of the rubric moves the points."""
+"""The desk: keys mark, comment and go on; each is kept at once; a change of the rubric moves the points; a comment for
+all with a mistake, and all findings."""
 
 import json
 
@@ -31,7 +32,7 @@ def to(at, number):
 
 
 def row(at, place):
-    return at.items.children[place].children[1].value
+    return at.items.children[place].children[-1].value
 
 
 def test_a_key_marks_an_item_and_pressed_again_gives_less(at, out):
@@ -44,6 +45,11 @@ def test_a_key_marks_an_item_and_pressed_again_gives_less(at, out):
     assert "0 done): 53 of 101 points" in at.head.value and at.items.children[0].children[0].value == 1.0
     at.items.children[0].children[0].value = 0.5
     assert marks.load(out)["001"].items["T5.1"] == 0.5 and "2.5 of 5" in row(at, 0) and "(Grace, 20" in row(at, 0)
+    given = at.items.children[0].children[1]
+    for typed, kept in (("1,5", 0.3), ("6", 0.3), ("x", 0.3), ("0", 0.0)):
+        given.value = typed
+        assert marks.load(out)["001"].items["T5.1"] == kept and given.value == ""
+        assert ("type points from 0 to 5" in at.head.value) == (typed in "6x")
 
 
 def test_every_answer_is_met_once_and_space_goes_to_what_is_open(at):
@@ -57,7 +63,7 @@ def test_every_answer_is_met_once_and_space_goes_to_what_is_open(at):
     assert at.deck.number == met[2]
     for key in 3 * "123456 ":
         at.press(key)
-    assert "Every answer to T5 is marked." in at.head.value and "3 done" in at.head.value
+    assert "Nothing of T5 is open." in at.head.value and "3 done" in at.head.value
     at.press("+")
     assert at.deck.task == "slurm.1" and "0 done" in at.head.value
     at.press("-")
@@ -83,11 +89,13 @@ def test_a_change_of_the_rubric_moves_the_points(at, out):
     files.write(path := out / "rubric.toml", path.read_text().replace('T5.1", points = 5', 'T5.1", points = 7'))
     at.press("2")
     assert "60 of 103 points" in at.head.value
-    for text in ("[notebook.05]", "[notebook"):
-        files.write(path, text)
-        at.press("2")
+    files.write(path, "[notebook")
+    at.press("2")
     assert at.deck.task == "T5" and "rubric.toml" in at.head.value
     assert "of 103 points" in at.head.value  # by the last one that can be read
+    files.write(path, "[notebook.05]")  # which asks for nothing
+    at.press("2")
+    assert at.deck.task == "findings" and "of 0 points" in at.head.value
 
 
 def test_what_another_grader_marks_is_seen_and_not_written_over(at, out):
@@ -118,7 +126,7 @@ def test_what_cannot_be_kept_or_shown_is_told(at, out, tmp_path):
     files.write(out / "marks.json", "{")
     at.press("1")
     assert "marks.json" in at.head.value and "0 of 5" not in row(at, 0) and (out / "marks.json").read_text() == "{"
-    for folder, says in ((out, r"marks\.json"), (tmp_path / "none", "teach check")):
+    for folder, says in ((out, r"marks\.json"), (tmp_path / "none", "teach in")):
         with pytest.raises(UseError, match=says):
             desk.Desk(folder, "T5")
 
@@ -163,6 +171,34 @@ def test_a_check_that_was_left_open_stands_there_with_its_code(at, out):
     assert "imports &#x27;os&#x27;" in at.answer.value and "0 done" in at.head.value
     at.press("1")
     assert marks.load(out)["005"].checks == {"slurm.1": 1.0} and "1 done" in at.head.value and "2 of 2" in row(at, 0)
+
+
+def test_a_comment_and_points_for_all_with_one_mistake_are_kept_with_one_click(at, out):
+    assert at.pin.layout.display == "none"
+    at.question.value = "resnet50.5"
+    assert at.deck.cards in (["001", "002"], ["002", "001"]) and at.pin.layout.display is None
+    comment, given, button = at.pin.children
+    assert button.description == "For all 2 with this hint" and "[p / one for one, p" in at.answer.value
+    comment.value, given.value = "Which is the baseline?", "0.5"
+    button.click()
+    (pin,) = rubric.load(out).pin
+    assert (pin.check, pin.comment, pin.share) == ("resnet50.5", "Which is the baseline?", 0.5)
+    assert "2 got this hint: 00" in at.head.value and "53.5 of 101 points" in at.head.value
+    at.press("+")
+    at.press("-")
+    assert [each.value for each in (comment, given)] == ["Which is the baseline?", "0.5"]
+
+
+def test_every_finding_is_met_and_decided_at_the_last_question(at, out):
+    at.press("-"), at.press("-")
+    assert at.deck.task == "T1"
+    at.question.value = "findings"
+    assert sorted(at.deck.cards) == ["001", "002"]
+    to(at, "002")
+    assert [row.kind for row in at.decisions.children] == ["copy", "progress"] and "0 done" in at.head.value
+    for row in at.decisions.children:
+        row.children[0].value = "dismissed"
+    assert "1 done" in at.head.value and {*marks.load(out)["002"].findings} == {"copy", "progress"}
 
 
 def test_the_report_is_one_click_away_and_nothing_else_is_written_for_it(out):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import suppress
 
 import made_grading
 import pytest
@@ -10,7 +11,7 @@ from labs import files
 from labs.errors import UseError
 from labs.report import document
 from teaching.cli import main
-from teaching.grading import marks
+from teaching.grading import deck, marks, rubric
 
 SENTENCE = "Your run on 1 worker is a scaled copy of another run: please measure your own."
 UTF8 = ("utf-8", "replace")
@@ -45,11 +46,18 @@ def total(out, number):
     return json.loads((out / "points.json").read_text())[number]
 
 
+def on_desk(out, question, number):
+    """The deck of the desk with a submission on top."""
+    at = deck.Deck(out, question)
+    at.place = at.cards.index(number)
+    return at
+
+
 def test_no_finding_reaches_a_student_unless_it_was_confirmed_with_a_sentence(out, grade):
     grade("out")
     before = total(out, "002")
-    assert grade("mark", "001", "--dismiss", "copy")[0] == 0
-    assert grade("mark", "002", "--confirm", "copy", "--sentence", SENTENCE)[0] == 0
+    on_desk(out, deck.FINDINGS, "001").decide("copy", "dismissed", "")
+    on_desk(out, deck.FINDINGS, "002").decide("copy", "confirmed", SENTENCE)
     told = grade("out")[1]
     assert "Findings that nobody has confirmed or dismissed, in 001, 002" in told  # spread of 001, progress of 002
     for number in ("001", "002", "003", "004", "005"):
@@ -62,18 +70,22 @@ def test_no_finding_reaches_a_student_unless_it_was_confirmed_with_a_sentence(ou
 
 
 def test_what_is_confirmed_or_dismissed_is_kept_with_who_and_when(out, grade):
-    code, said, _ = grade("mark", "001", "--confirm", "copy")
-    assert code == 0 and re.search(r"Kept of 001:\n  copy: confirmed \(Grace, \d{4}-\d\d-\d\d \d\d:\d\d\)", said)
-    assert marks.load(out)["001"].findings["copy"].about == ["ResNet50_w1"]
+    at = on_desk(out, deck.FINDINGS, "001")
+    at.decide("copy", "confirmed", "")
+    kept = marks.load(out)["001"].findings["copy"]
+    assert (kept.about, kept.by) == (["ResNet50_w1"], "Grace") and re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d", kept.when)
     assert "copy is confirmed without a sentence" in grade("out")[1]
     before = total(out, "001")
-    assert "copy: dismissed (Grace," in grade("mark", "001", "--dismiss", "copy", "--dismiss", "spread")[1]
+    for kind in ("copy", "spread"):
+        at.decide(kind, "dismissed", "")
     told = grade("out")[1]
     assert "confirmed or dismissed, in 002:" in told and "001: " in told and total(out, "001") == before + 5
     path = out / "checked/001.json"
     files.write(path, path.read_text().replace('ResNet50_w1", "seen', 'other", "seen'))
     assert "Findings that nobody has confirmed or dismissed, in 001, 002" in grade("out")[1]  # a new one
-    assert grade("mark", "001", "--reopen", "copy", "--reopen", "spread")[1] == "Kept of 001:\n  nothing\n"
+    for kind in ("copy", "spread"):
+        at.decide(kind, None, "")
+    assert marks.load(out)["001"] == marks.Marks()
 
 
 def test_in_a_large_class_a_number_is_known_by_the_word_before_it(monkeypatch):
@@ -84,21 +96,24 @@ def test_in_a_large_class_a_number_is_known_by_the_word_before_it(monkeypatch):
     assert marks.fit_to_read(None, "001", "123 images, 0.123 s")
 
 
-def test_what_no_student_may_read_and_what_was_not_found_is_refused(out, grade):
-    code, said, problem = grade("mark", "001", "T5.1", "1", "--confirm", "Copy")
-    assert code == 2 and said == "" and "'Copy'" in problem
-    assert "It has: copy (ResNet50_w1); spread (ResNet50_w2)" in problem
-    assert "Nothing was found in it" in grade("mark", "003", "--dismiss", "copy")[2]
-    mark = "mark", "002"
-    for words in ((*mark, "--confirm", "copy", "--sentence"), (*mark, "--comment"), ("pin", "resnet50.5")):
-        code, _, problem = grade(*words, "As in 001")
-        assert code == 2 and "names submission 001" in problem
-    assert not (out / "marks.json").exists() and "[[pin]]" not in (out / "rubric.toml").read_text()
-    assert grade("mark", "002", "--comment", "As in your 002, 100 epochs, 1001 images, rate 0.001")[0] == 0
+def test_a_text_that_names_somebody_else_reaches_nobody(out, grade):
+    """Neither from the desk nor from a file that was written by hand."""
+    at = on_desk(out, "resnet50.5", "002")
+    for keep in (
+        lambda: at.decide("copy", "confirmed", "As in 001"),
+        lambda: at.pin("As in 001", ""),
+        lambda: at.new_comment("1 As in 002"),  # which others get from the bank
+    ):
+        with pytest.raises(UseError, match="names submission 00"):
+            keep()
+    assert not (out / "marks.json").exists() and (out / "rubric.toml").read_text().count("As in") == 0
+    for text, code in (("As in 001", 2), ("As in your 002, 100 epochs, 1001 images, rate 0.001", 0)):
+        files.write(out / "marks.json", json.dumps({"marks": {"002": {"comments": [text]}}}))
+        assert grade("out")[0] == code and (out / "feedback").exists() == (code == 0)
 
 
 def test_feedback_says_what_to_do_next_and_each_mistake_without_paths_or_tracebacks(out, grade):
-    grade("mark", "001", "T5.1", "1", "--comment", "Name the machine of each run.")
+    marks.mark(out, "001", rubric.load(out), "T5.1", 1.0, ["Name the machine of each run."])
     grade("out")
     first, third, fifth = (feedback(out, number)[0] for number in ("001", "003", "005"))
     assert first["title"] == "Feedback for Ada Example" and first["most"] == "101"
@@ -121,8 +136,7 @@ def test_feedback_says_what_to_do_next_and_each_mistake_without_paths_or_traceba
 def test_a_pin_reaches_all_who_made_the_mistake_and_their_points_follow(out, grade):
     grade("out")
     before = {number: total(out, number) for number in ("001", "002", "003")}
-    assert "2 x resnet50.5 (001, 002): Upside down" in grade("pin")[1]
-    assert "Pinned to resnet50.5. It reaches 2: 001, 002." in grade("pin", "resnet50.5", PINNED)[1]
+    assert on_desk(out, "resnet50.5", "002").pin(PINNED, "") == "2 got this hint: 001, 002."
     assert "->" not in grade("out")[1]
     for number in ("001", "002"):
         data = feedback(out, number)[0]
@@ -132,24 +146,23 @@ def test_a_pin_reaches_all_who_made_the_mistake_and_their_points_follow(out, gra
     files.write(out / "rubric.toml", rules.replace("share = 0.0", "share = 0.5"))
     assert grade("out")[1].count("->") == 2
     assert {n: total(out, n) - before[n] for n in before} == {"001": 0.5, "002": 0.5, "003": 0}
-    assert grade("pin", "resnet50.5", "x", "--of", "003")[0] == 2
 
 
 DAMAGED = ("names.json", "collection.json", "points.json", "marks.json", "checked/001.json", "rubric.toml")
-COMMANDS = (["out"], ["mark", "001", "T5.1", "1"], ["mark", "001", "--dismiss", "copy"], ["pin"])
 
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_a_damaged_file_is_one_line_that_says_what_to_do(out, grade, name):
-    """What can be used is used; of all else one line tells the file, which stays."""
-    grade("mark", "001", "T5.1", "1", "--comment", "x", "--confirm", "copy")
+    """It stays as it is, whatever is graded meanwhile."""
+    rules = rubric.load(out)
+    marks.mark(out, "001", rules, "T5.1", 1.0, ["x"])
     grade("out")
     whole = (out / name).read_bytes()
     for content in (whole[: len(whole) // 2 + 1], b"[1]", b"\x80\x00\xff", b"[" * 99_999):
         files.write(out / name, content)
-        codes = [grade(*words) for words in COMMANDS]
-        told = [problem for code, _, problem in codes if code == 2]
-        assert told and {code for code, _, _ in codes} <= {0, 2}, (content, codes)
-        for problem in told:
-            assert problem.count("\n") == 1 and f"{name} is damaged: " in problem and "Nothing was changed; " in problem
+        code, _, problem = grade("out")
+        assert code == 2 and problem.count("\n") == 1, (content, problem)
+        assert f"{name} is damaged: " in problem and "Nothing was changed; " in problem
+        with suppress(UseError):
+            marks.mark(out, "001", rules, "T5.1", 1.0)
         assert (out / name).read_bytes() == content

@@ -1,4 +1,4 @@
-"""`teach check`: what was found stays, whatever else is asked for; failures are open for a person; it can be
+"""`teach in`: what was found stays, whatever else is asked for; failures are open for a person; it can be
 interrupted. Each submission holds a notebook of a few cells."""
 
 import json
@@ -43,7 +43,7 @@ def graded(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
 
     def graded(out, *words):
-        assert main(["check", "--out", str(out), *words]) == 0
+        assert main(["in", "--out", str(out), *words]) == 0
         return capsys.readouterr().out
 
     return graded
@@ -57,7 +57,7 @@ def test_what_was_found_stays_whatever_else_is_asked_for(needs_sandbox, graded, 
     """Two submissions, one of them of 5,000 files."""
     handed_in(tmp_path, "001", HONEST, **{f"notebooks/runs/n{n}.err": b"" for n in range(4999)})
     handed_in(tmp_path, "002", ODD + BLANK)
-    graded(tmp_path, "--notebooks", ONE)
+    graded(tmp_path, "--notebooks", "01")
     before, first, second = check.results(tmp_path), of(tmp_path, "001"), of(tmp_path, "002")
     assert (first["concepts.14"]["state"], first["concepts.14"]["how"]) == ("right", "inside"), first["concepts.14"]
     assert (first["concepts.5"]["state"], first["concepts.8"]["state"]) == ("wrong", "right")
@@ -66,12 +66,12 @@ def test_what_was_found_stays_whatever_else_is_asked_for(needs_sandbox, graded, 
     assert second["concepts.14"]["text"].startswith("not judged: it imports")
     assert before["002"]["told"] == [f"{ONE}, cell 5: ZeroDivisionError: division by zero"]
 
-    assert "0 looked at; the others are as they were." in graded(tmp_path)  # the notebooks of the last time
+    assert "0 submissions checked; the others are as they were." in graded(tmp_path)  # the notebooks of the last time
     assert check.results(tmp_path) == before
     monkeypatch.setattr(judge, "judged", lambda submission, *_: ({}, ["was run"]))
-    graded(tmp_path, "--notebooks", TWO)
+    graded(tmp_path, "--notebooks", "02")
     assert check.counting(tmp_path) == (TWO,)
-    graded(tmp_path, "--notebooks", ONE)
+    graded(tmp_path, "--notebooks", "01")
     after = check.results(tmp_path)
     assert all(after[n]["checks"][ONE] == before[n]["checks"][ONE] for n in before)
     handed_in(tmp_path, "002", ODD + ["1"])  # a second hand-in
@@ -102,7 +102,7 @@ def test_a_sandbox_that_fails_is_open_for_a_person_and_tried_again(needs_sandbox
     handed_in(tmp_path, "001", HONEST)
     with monkeypatch.context() as monkey:
         monkey.setattr(sandbox, "run_walled", no_sandbox)
-        graded(tmp_path, "--notebooks", ONE)
+        graded(tmp_path, "--notebooks", "01")
     found = of(tmp_path, "001")
     assert len(found) == 14 and found["concepts.14"]["text"].endswith("no memory")
     assert {(of["state"], of["how"]) for of in found.values()} == {("open", "person")}
@@ -150,7 +150,7 @@ def test_an_interrupt_or_a_kill_leaves_no_process_and_keeps_what_is_finished(
     handed_in(out, "001", ["import time\nfor _ in range(900): time.sleep(1)"])
     temporary.mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-m", "teaching", "check", "--out", str(out), "--notebooks", ONE],
+        [sys.executable, "-m", "teaching", "in", "--out", str(out), "--notebooks", "01"],
         cwd=ROOT, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         env=os.environ | {"TMPDIR": str(temporary)},
     )  # fmt: skip
@@ -159,7 +159,7 @@ def test_an_interrupt_or_a_kill_leaves_no_process_and_keeps_what_is_finished(
         kept, started = (out / "checked/001.json").read_bytes(), psutil.Process(process.pid).children(recursive=True)
         (process.kill if number == signal.SIGKILL else lambda: os.killpg(process.pid, number))()
         assert process.wait(300) == status
-        said = "" if status < 0 else "teach check: interrupted; what was finished so far is kept.\n"
+        said = "" if status < 0 else "teach in: interrupted; what was finished so far is kept.\n"
         assert process.stderr.read() == said and psutil.wait_procs(started, timeout=300)[1] == []
     finally:
         process.kill()
@@ -169,6 +169,6 @@ def test_an_interrupt_or_a_kill_leaves_no_process_and_keeps_what_is_finished(
     if status < 0:  # the next one removes what students have written from the folder of temporary files
         (in_use := temporary / f"labs-grading-{os.getpid()}-in-use").mkdir()
         monkeypatch.setattr("tempfile.tempdir", str(temporary))
-        assert "0 looked at" in graded(out, "--no-run")
+        assert "0 submissions checked" in graded(out, "--no-run")
         in_use.rmdir()
     assert list(temporary.iterdir()) == [] and (out / "checked/001.json").read_bytes() == kept

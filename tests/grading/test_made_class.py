@@ -38,7 +38,7 @@ def grades(needs_sandbox, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         patch.setattr(judge, "judged", judged_or_right)
-        for words in (["collect", str(exported)], ["check", "--notebooks", *made_class.NOTEBOOKS], ["out"]):
+        for words in (["in", str(exported), "--notebooks", "01,05-06"], ["out", "--oral"]):
             assert main([*words, "--out", str(out)]) == 0
     return out
 
@@ -87,8 +87,8 @@ def test_what_goes_out_names_nobody_to_others_and_is_the_same_a_second_time(grad
     from pdf import Pdf
 
     everything = {path: path.read_bytes() for path in grades.rglob("*") if path.is_file()}
-    own = ("names.json", "grades.csv", "feedback_moodle.zip", f"{found['Honest One']['number']}.pdf")
-    assert [path for path, of in everything.items() if b"Honest One" in of and path.name not in own] == []
+    own = ("names", "grades", "feedback_moodle", "feedback_by_name", found["Honest One"]["number"])
+    assert [path for path, of in everything.items() if b"Honest One" in of and path.stem not in own] == []
     table = {row["Full name"]: row for row in csv.DictReader((grades / "grades.csv").read_text().split("\n"))}
     assert list(table["Honest One"])[:4] == ["Number", "ID", "Full name", "Grade"] and len(table) == 4
     row, rules = table["'=cmd|'calc'!A0"], rubric.load(grades)
@@ -103,7 +103,7 @@ def test_what_goes_out_names_nobody_to_others_and_is_the_same_a_second_time(grad
     overview = Pdf(grades / "overview.pdf")
     assert overview.part and "0.8 times those of" in overview.text
     monkeypatch.chdir(ROOT)
-    assert main(["check", "--notebooks", *made_class.NOTEBOOKS, "--out", str(grades)]) == 0
-    assert "\n0 looked at; the others are as they were." in capsys.readouterr().out
-    assert main(["out", "--out", str(grades)]) == 0
+    assert main(["in", "--out", str(grades)]) == 0
+    assert "\n0 submissions checked; the others are as they were." in capsys.readouterr().out
+    assert main(["out", "--oral", "--out", str(grades)]) == 0
     assert everything == {path: path.read_bytes() for path in grades.rglob("*") if path.is_file()}

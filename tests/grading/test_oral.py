@@ -8,7 +8,6 @@ from tree import ROOT
 
 from labs import files
 from labs.report.archive import zipped
-from teaching.cli import main
 from teaching.grading import collect, handed, oral
 
 
@@ -42,15 +41,13 @@ def test_each_has_three_questions_of_their_own_no_two_are_alike_and_they_say_wha
     assert any(each.text.startswith(said) for each in asked)
 
 
-def test_the_command_writes_it_the_same_each_time_without_a_name(out, monkeypatch, capsys):
+def test_it_is_written_the_same_each_time_without_a_name(out, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "tests/report")
     from pdf import Pdf
 
-    monkeypatch.chdir(ROOT)
-    assert main(["oral", "--out", str(out)]) == 0
-    said, first = capsys.readouterr().out, (out / "oral.pdf").read_bytes()
+    (said,), first = oral.write(out, ROOT), (out / "oral.pdf").read_bytes()
     assert "3 questions for each of 4 submissions, but fewer for 00" in said
-    assert main(["oral", "--out", str(out)]) == 0 and (out / "oral.pdf").read_bytes() == first
+    assert oral.write(out, ROOT) == [said] and (out / "oral.pdf").read_bytes() == first
     sheet = Pdf(out / "oral.pdf")
     assert sheet.text.count("What the record says") == 9 and "twin" not in sheet.text
     assert "Nothing of their own was handed in" in sheet.text

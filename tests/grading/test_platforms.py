@@ -247,11 +247,14 @@ def test_a_file_that_cannot_be_filled_is_refused_with_the_reason(graded, give_ba
 
 
 def test_feedback_goes_back_as_moodle_takes_it(graded, give_back, capsys):
-    """Also where the points are above the maximum of the file, which is told by number."""
+    """Also under their names; and points are scaled to the maximum of the file."""
     out = graded(moodle_export(*CLASS, (".~King", 4714), ("=a:b*", 4715), ("Ghost", 4716)), wrong="4712")
-    said, content = give_back(worksheet("en", [(who, {"most": 50}) for who in CLASS]))
-    assert content is None and "takes at most 50 points in 'Grade'" in said and "004 has 100, 006 has 100." in said
-    assert (out / "grades.csv").exists() and (out / "feedback_moodle.zip").exists()
+    given, wanted = (
+        worksheet("en", [(who, {"most": 50, "grade": grade}) for who, grade in zip(CLASS, grades, strict=True)])
+        for grades in (("", "", ""), ("50", "0", "50"))
+    )
+    said, content = give_back(given)
+    assert content == wanted and "The rubric has 100 points in all, the file 50: points are scaled" in said
     names = {each["id"]: number for number, each in identities(out).items()}
     (out / f"checked/{names.pop('4716')}.json").unlink()
     assert main(["out", "--out", str(out)]) == 0
@@ -264,6 +267,9 @@ def test_feedback_goes_back_as_moodle_takes_it(graded, give_back, capsys):
             assert (kind, plugin, rest) == ("assignsubmission", "file", "feedback.pdf")
             found[id] = archive.read(path)
     assert found == {id: (out / f"feedback/{number}.pdf").read_bytes() for id, number in names.items()}
+    with zipfile.ZipFile(out / "feedback_by_name.zip") as archive:
+        folders = "Ada King", "Bob Müller", "Cy Moe", "King", "=ab"
+        assert {*archive.namelist()} == {f"{name}/feedback.pdf" for name in folders}
 
 
 # ---- Canvas' gradebook
@@ -291,8 +297,8 @@ def test_canvas_gradebook_gets_the_points_in_one_column_and_nothing_else_of_it_c
     out = graded(canvas_export(), wrong="4711", left="4713")
     assert "name one with --column: Quiz, old (11), Scaling (12)." in give_back(gradebook(**form))[0]
     said, content = give_back(gradebook(**form), "--column", "scaling" if form else "12")
-    assert content == gradebook(scores=("0", "100", "", ""), **form)
-    assert "The rubric has 100 points in all, the file 120" in said
+    assert content == gradebook(scores=("0", "120", "", ""), **form)
+    assert "The rubric has 100 points in all, the file 120: points are scaled" in said
     assert "points of 2 of 3 in 'Scaling (12)'" in said and "4719 Student, Test" in said
     assert not (out / "feedback_moodle.zip").exists()
 

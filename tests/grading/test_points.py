@@ -1,5 +1,6 @@
 """Points: a pure function of what was found, the rubric and the marks; changes of either are told; nothing is lost."""
 
+import json
 import random
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,9 +11,7 @@ from labs import files
 from labs.checks import tasks
 from labs.errors import UseError
 from labs.report import document
-from teaching.cli import main
 from teaching.grading import check, marks, points, results, rubric, sheet
-from teaching.grading.finding import Finding
 
 FIVE, SIX = "05_resnet50_scaling", "07_horovod_sharding"
 RUBRIC = """
@@ -77,9 +76,8 @@ def test_marks_change_points_and_are_taken_back(out):
     rules, first = rubric.load(out), lines(out, "001")
     assert rules.most == 9 and first["resnet50.14"].why == "Upside down" and points.total(first.values()) == 2
     marks.mark(out, "001", rules, "T5.1", 0.5)
-    copied = {"findings": [Finding("copy", "serious", "w1", "equal")]}
-    marks.decide(out, "001", copied, ["copy"], "confirmed", "These are not your runs.")
-    again = marks.decide(out, "001", copied, ["copy"], "confirmed")
+    marks.decide(out, "001", "copy", "confirmed", "These are not your runs.")
+    again = marks.decide(out, "001", "copy", "confirmed")
     assert again.findings["copy"].sentence == "These are not your runs."
     marks.mark(out, "001", rules, "resnet50.13", 0.0)  # the judge took it for right
     now = lines(out, "001")
@@ -118,17 +116,27 @@ def test_two_who_mark_at_once_lose_nothing(out):
     assert kept == [(12, ["T5.1", "T5.2"])] * 2
 
 
-def test_a_mark_that_cannot_be_is_refused(out, capsys):
+def test_a_mark_that_cannot_be_is_refused(out):
     for number, id, share, says in (
-        ("009", "T5.1", "1.0", "no submission 009"),
-        ("001", "T5.9", "1.0", "no item and no check 'T5.9'"),
-        ("001", "T5.1", "1.5", "no share"),
-        ("001", "T5.1", "nan", "no share"),
+        ("009", "T5.1", 1.0, "no submission 009"),
+        ("001", "T5.9", 1.0, "no item and no check 'T5.9'"),
+        ("001", "T5.1", 1.5, "no share"),
+        ("001", "T5.1", float("nan"), "no share"),
     ):
-        assert main(["mark", number, id, share, "--out", str(out)]) == 2 and says in capsys.readouterr().err
+        with pytest.raises(UseError, match=says):
+            marks.mark(out, number, rubric.load(out), id, share)
         assert not (out / "marks.json").exists()
-    assert main(["mark", "001", "T5.1", "0.25", "--comment", "T5.1a", "--out", str(out)]) == 0
-    assert marks.load(out)["001"].items == {"T5.1": 0.25}
+
+
+def test_what_is_written_into_marks_json_by_hand_counts_or_is_named(out):
+    own = {"items": {"T5.1": 0.25, "T5.9": 1}, "comments": ["T5.1a"], "findings": {"copy": {"state": "confirmed"}}}
+    files.write(out / "marks.json", json.dumps({"version": 1, "marks": {"001": own, "009": {}}}))
+    said = "\n".join(results.write(out))
+    assert lines(out, "001")["T5.1"].points == 0.5 and lines(out, "001")["copy"].points == -4
+    assert "001: marks.json marks T5.9, which rubric.toml does not have" in said and "marks.json marks 009" in said
+    files.write(out / "marks.json", json.dumps({"version": 1, "marks": {"001": {"items": {"T5.1": 2}}}}))
+    with pytest.raises(UseError, match=r"marks\.json is damaged"):
+        results.write(out)
 
 
 TWICE = "answer = [{id = 'T5', items = [{id = 'a', points = 1, text = ''}, {id = 'a', points = 1, text = ''}]}]"

@@ -70,13 +70,13 @@ def test_a_class_is_graded_twice_in_one_folder(tmp_path, grade, monkeypatch):
         for who in handing_in:
             contents = {f"notebooks/{each}.ipynb": notebook({of: f"{who} on {of}"}) for each, of in asked.items()}
             files.write(tmp_path / f"in/{who}.zip", zipped(contents))
-        grade("collect", tmp_path / "in")
-        assert f"Added to rubric.toml: {name}.\n" in grade("check", "--notebooks", *asked)
-        assert "Added" not in grade("check"), "it is said once"
+        asked_for = ",".join(each[:2] for each in asked)
+        assert f"Added to rubric.toml: {name}.\n" in grade("in", tmp_path / "in", "--notebooks", asked_for)
+        assert "Added" not in grade("in"), "it is said once"
         assert id in deck.Deck(out).tasks
         number = numbers(tmp_path)
         for who in handing_in:
-            grade("mark", number[who], f"{id}.1", 0.5)
+            marks.mark(out, number[who], rubric.load(out), f"{id}.1", 0.5)
         grade("out")
         text, rules = (out / "rubric.toml").read_text(), rubric.load(out)
         assert text.startswith(own.rstrip("\n"))
@@ -97,33 +97,34 @@ def test_a_check_that_was_mended_gives_points_and_takes_none_without_a_person(tm
         found = {f"resnet50.{n}": CheckResult(state, "outside", f"it is {state}.") for n, state in of_id}
         monkeypatch.setattr(judge, "judged", lambda *_: (found, []))
         monkeypatch.setattr(check, "_kit", lambda root: str(states))
-        return grade("check", "--notebooks", FIVE)
+        return grade("in", tmp_path / "in", "--notebooks", "05")
 
     hand_in(tmp_path, "one")
-    grade("collect", tmp_path / "in")
     judged("right", "wrong", "right")
     grade("out")
     before = json.loads((tmp_path / "grades/points.json").read_text())["001"]
     said = judged("right", "right", "wrong")
     assert "right now, and not before: resnet50.13; not right any more, and kept until you decide: resnet50.14" in said
     said = grade("out")
-    assert f"001: {before:g} -> {before + 1:g} points" in said and "teach mark 001 resnet50.14 0" in said
+    assert f"001: {before:g} -> {before + 1:g} points" in said
     assert "001: resnet50.14 was right, and this kit says: it is wrong." in said
     assert lines_of(tmp_path, "001")["resnet50.14"] == (1, True)
-    assert "resnet50.14" not in judged("open", "right", "wrong")  # a third kit: it stays kept, and is told once
-    grade("mark", "001", "resnet50.14", 0)
+    assert "until you decide: resnet50.5 (" in judged("open", "right", "wrong")  # a third kit
+    (at := deck.Deck(tmp_path / "grades", "resnet50.14")).give(at.items[0], "0")
     said = grade("out")
     assert f"001: {before + 1:g} -> {before:g} points" in said and "resnet50.14" not in said
     hand_in(tmp_path, "one", text="other work")
-    grade("collect", tmp_path / "in"), grade("check", "--notebooks", FIVE)
+    grade("in", tmp_path / "in", "--notebooks", "05")
     assert "fell" not in str(check.results(tmp_path / "grades")["001"]["checks"])  # of other work nothing is kept
 
 
 def test_a_later_hand_in_keeps_the_marks_of_answers_that_are_the_same(tmp_path, grade):
     for text, code, open in (("My 1.6.", "", False), ("My  1.6.", "x = 1", False), ("My 1.9.", "", True)):
         hand_in(tmp_path, "one", code, text=text)
-        grade("collect", tmp_path / "in"), grade("check", "--no-run", "--notebooks", FIVE, SIX)
+        grade("in", tmp_path / "in", "--no-run", "--notebooks", "05,06")
+        at = deck.Deck(tmp_path / "grades", "T5")
         if text == "My 1.6.":
-            grade("mark", "001", "T5.2", 0.5)
+            at.give(at.items[1], "2.5")
         assert lines_of(tmp_path, "001")["T5.2"] == (2.5, open)  # kept until somebody has looked
-    assert "T5.2" in grade("mark", "001", "T5.2", 1) and lines_of(tmp_path, "001")["T5.2"] == (5, False)
+    at.give(at.items[1], "5")
+    assert lines_of(tmp_path, "001")["T5.2"] == (5, False)
