@@ -162,7 +162,7 @@ log = recorded.CTE_POWER.read_text().splitlines()
 print(*log[:13], "...", *log[26:], sep="\n")
 
 # %% [markdown]
-# Which of a run's epochs do you use to determine how long *one* epoch takes?
+# How long does *one* epoch of this run take? Choose the epochs that you use for it:
 #
 # - **a**: the mean of all five, because you also have to wait for the first one
 # - **b**: the mean of epochs 2 to 5, because the first one also includes preparing the program and reserving memory

@@ -262,8 +262,8 @@ else:
 # ## Every step
 #
 # The record also keeps the time of each step. With 2 workers, each of them still processes as many images per step as a
-# single worker; the faster one then waits for the other. **Predict:** divide the median step time on 2 workers by that
-# on 1 worker. What do you expect?
+# single worker; the faster one then waits for the other. **Predict** the median step time on 2 workers, divided by that
+# on 1 worker.
 
 # %% labs={"id": "resnet50.9"}
 ### BEGIN SOLUTION
@@ -386,8 +386,8 @@ if apart:
 #
 # `steps_of` contains the mean time of each kind of step, in seconds. **Compute** the speedup of the two independent
 # training runs: divide the number of images that both together process per second by the number that one alone
-# processes per second. In a step, each worker processes one batch. This is an estimate of the speedup if the exchange
-# cost nothing.
+# processes per second. In a step, each worker processes one batch. This estimates what the speedup would be if the
+# exchange cost nothing.
 
 # %% labs={"id": "resnet50.10"}
 ### BEGIN SOLUTION

@@ -165,7 +165,8 @@ for result in search.values():
 #
 # The search is over, so the machine is free for the training runs. There is one job for each number of workers, and the
 # jobs **take turns**, as in notebook 05. `begin()` starts them **in the background**, where they train for several
-# minutes. Go on reading and writing, but start nothing that computes: rounds beside other programs are left out.
+# minutes. Go on reading and writing, but start nothing that computes: rounds in which other programs took the cores are
+# left out.
 
 # %%
 from labs import jobs
@@ -200,7 +201,7 @@ def double(step):
 
 
 # %% [markdown]
-# Give it a step that only counts: it needs the activations of its images, and nothing else.
+# Give it a step that trains nothing and only counts: it "needs" the activations of its images, and no other memory.
 
 
 # %%
@@ -286,8 +287,8 @@ print(f"Recorded runs are used for both networks. {lacks}" if lacks else "These 
 # %% [markdown]
 # **Predict the step time on 2 workers by hand before you look at it.** A step of ResNet50V2 takes longer on 2 workers
 # than on 1, because the workers exchange gradients and wait for each other. Assume that this extra time is
-# proportional to the bytes of the gradient. How long is it, then, for ResNet152V2? Add it to the step time of
-# ResNet152V2 on one worker. (`small_step[2]` is ResNet50V2's seconds per step on 2 workers.)
+# proportional to the bytes of the gradient. How long is this extra time for ResNet152V2? Add it to the step
+# time of ResNet152V2 on one worker. (`small_step[2]` is ResNet50V2's seconds per step on 2 workers.)
 
 
 # %% labs={"id": "resnet152.8"}

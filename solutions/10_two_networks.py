@@ -261,10 +261,10 @@ tables.show(shown, ("network", "batch", "bytes"), headers)
 # ## Where does the order turn?
 #
 # A step of ResNet152V2 takes longer, and so does its exchange: it has 2.47 times as many bytes of gradient, and 2.95
-# times as many tensors. What grows *less* than the time of a step matters less in the larger network. Suppose that a
-# step computes first, and then exchanges one tensor after another over a ring of K workers. For each tensor, the ring
-# sends 2 (K - 1) messages in a row, each of which has a **latency**. Through its link, each worker sends 2 (K - 1) / K
-# times the bytes of the gradient (notebook 02). Write the seconds of one exchange of all tensors.
+# times as many tensors. Whatever grows *more slowly* than the time of a step matters less in the larger network. Suppose
+# that a step computes first, and then exchanges one tensor after another over a ring of K workers. For each tensor, the
+# ring sends 2 (K - 1) messages in a row, each of which has a **latency**. Each worker sends 2 (K - 1) / K times the
+# bytes of the gradient through its link (notebook 02). Write the seconds of one exchange of all tensors.
 
 
 # %% labs={"id": "networks.6"}

@@ -337,8 +337,8 @@ plots.show(timelines.figure(events, kind=kind))
 # is higher, that rank has announced more gradients than the other. The curve of averaged gradients can only follow the
 # slower rank. In the lower part, each block is one message.
 #
-# Do you see fewer tensors than you counted? Where two biases are added to the same sum, their gradients are equal.
-# TensorFlow notices this, so Horovod averages each such pair only once.
+# Do you see fewer tensors than you counted? Where a block adds the outputs of two convolutions, the biases of both have
+# the same gradient. TensorFlow notices this, so Horovod averages each such pair only once.
 #
 # Every message has a start-up cost. So Horovod **fuses** tensors that are ready at the same time into one buffer, and
 # sends the buffer as one message. These messages contain the most tensors:

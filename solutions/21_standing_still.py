@@ -286,8 +286,7 @@ check("standing.12", "scripts/two_means.py")
 # | exit code 0, wrong numbers | compare with one process | collectives of the same kind that were paired wrongly, because their order differs between ranks | a fixed order; names inside a `tf.function` |
 # | nothing starts | the launcher's messages in the `.err` file | an unknown host, a port in use | let `srun` start the ranks; another port |
 #
-# You need not read it all now. This table is also in `docs/students/standstill.md`, together with what each job did
-# under each launcher.
+# You need not read it all now.
 #
 # ## Summary
 #

@@ -14,8 +14,8 @@
 # **Paths:** only *everything* contains this notebook.
 #
 # So far, adding workers has saved time. Here you see how that can fail: for a small network, exchanging the gradients
-# can cost more time than the workers save by splitting up the computation. You break the steps of such a network down
-# into their parts to find out why. Then you write local SGD, in which the workers exchange less often, and you measure
+# can cost more time than the workers save by splitting up the computation. To find out why, you break a step of such
+# a network down into its parts. Then you write local SGD, in which the workers exchange less often, and you measure
 # what this saves and what it costs. Notebook 23, the second part, deals with large batches and late workers.
 
 # %%

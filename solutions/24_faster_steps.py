@@ -309,7 +309,7 @@ def rung(own, given):
     """What the ladder shows of a run: its ratio to the given one, images/s, accuracy."""
     ratio, note = pictures.gain(own, given)
     if note and own.study:  # recorded runs did not take turns, and the picture says so
-        print(f"Mind: {note}.")
+        print(f"Note: {note}.")
     return ratio, metrics.throughput(own).value, own.repeats[-1][-1].metrics["val_accuracy"]
 
 

@@ -233,14 +233,14 @@ plots.show(timelines.figure(events["fusion on"], kind=kind))
 # backward pass, and the rest comes after it. (The first step is left out because it includes TensorFlow's tracing.)
 
 # %%
-laps = {name: timeline.overlap(found)[1:] for name, found in events.items()}
+laps = {name: timeline.summary(found)[1:] for name, found in events.items()}
 plots.show(pictures.hidden(laps, kind))
 
 # %%
 shown = []
 for name, lap in laps.items():
     whole, within, after = (sum(row[f"{key}_seconds"] for row in lap) for key in ("allreduce", "within", "behind"))
-    row = {"": name, "messages": mean(row["buffers"] for row in timeline.summary(events[name])[1:])}
+    row = {"": name, "messages": mean(row["buffers"] for row in lap)}
     shown.append(row | {"ms": 1e3 * whole / len(lap), "after": 1e3 * after / len(lap), "share": within / whole})
 headers = {"messages": "messages per step", "ms": "all-reduce (ms)", "after": "after the backward pass (ms)"}
 tables.show(shown, tuple(shown[0]), headers | {"share": "share within the backward pass"})
@@ -542,8 +542,8 @@ check("step.7", without_fusion)
 #
 # - To break a step down into its parts, run different kinds of complete steps in turn and compare them. Each part is
 #   the time that one thing *adds*, given with an interval.
-# - Differences between steps always add up, which proves nothing. Compare their sum with a whole step that was measured
-#   separately, and state the residual.
+# - The differences between the kinds of steps always add up to the whole step, so their sum proves nothing. Compare it
+#   with a whole step that was measured separately, and state the residual.
 # - The backward pass can hide messages if there are not too many of them and they do not come too late. It cannot hide
 #   the last message.
 # - The batch size per worker determines what can be hidden: with a smaller batch, the number of bytes stays the same

@@ -179,8 +179,8 @@ game.puzzle("pipeline.3")
 # %% [markdown]
 # <details><summary>Hint 1</summary>Start from your 1F1B program, with <code>backward_inputs</code> instead of
 # <code>backward</code>, and <code>backward_weights</code> after it. Which ranks still wait too often at the
-# start?</details> <details><summary>Hint 2</summary>The last rank has the most work at the start: errors that the
-# others are waiting for. It should put off its second halves; rank 0 need not.</details> <details><summary>Hint
+# start?</details> <details><summary>Hint 2</summary>At the start, the last rank has the most work: the others wait
+# for the errors that it sends back. It should put off its second halves; rank 0 need not.</details> <details><summary>Hint
 # 3</summary>Let the second halves of rank r lag r micro-batches behind: after micro-batch b, compute the one of b - r,
 # before you call the next forward part. Do the rest at the end.</details>
 

@@ -102,9 +102,16 @@ NOTE = {
     "instructors": "This is the solution, as it was executed on 2 cores without a GPU.",
 }
 
+# The first graph of notebook 01 that moves, as a cell.
+ON_THE_FRONT = """
+from labs.show import widgets
+from lessons.basic_concepts import pictures
+widgets.explore(pictures.speedups, workers=[4, 16, 64, 256, 1024], serial=[0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5])
+"""
+
 
 def read_notebook(app, name, source):
-    """Positions of widgets, links between notebooks, and a note about the outputs, in the text of a notebook."""
+    """The front page's graph; in a notebook's text positions of widgets, links to others, a note about the outputs."""
 
     def linked(text):
         def link(found):
@@ -113,6 +120,9 @@ def read_notebook(app, name, source):
         return re.sub(r"(?<!\[)`(\d\d[a-z]?_\w+)`", link, text)
 
     known = app.env.found_docs
+    if name == "index":
+        (drawn,) = positions.of([ON_THE_FRONT], {0}).values()
+        source[0] = source[0].replace("## Start\n", f"```{{raw}} html\n{drawn}\n```\n\n## Start\n", 1)
     if not name.startswith("notebooks/"):
         source[0] = linked(source[0])
         return

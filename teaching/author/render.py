@@ -48,7 +48,7 @@ def fields(site, script):
     more = alone if contained else f"# More nodes: sbatch --nodes=4 slurm/{site.id}/{script}"
     study_nodes = 1 if contained else site.nodes
     wanted = {"account": site.account, "QOS": site.qos}
-    personal = "# This site wants your {}, which no script should hold: export SBATCH_{}=..."
+    personal = "# This site needs your {}, which does not belong in a script: export SBATCH_{}=..."
     gres = {gpus: f"#SBATCH --gres=gpu:{gpus}" if site.gpus else "" for gpus in (1, top, count)}
     return {
         "SITE": site.name,
