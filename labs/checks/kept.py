@@ -13,6 +13,7 @@ from labs import files, schema
 from labs.checks import tasks
 
 PLACEHOLDER = "Write your answer here"
+HEADING = re.compile(r"^[^\S\n]*#+[^\S\n]*(\w+): your answer", re.MULTILINE)
 
 
 class Kept(BaseModel, strict=True):
@@ -121,15 +122,17 @@ def shown(value, text=repr):
 def answers(notebook: str | Path) -> dict[str, str | None]:
     """{id: text} of the written answers in a notebook file; text is None where nothing was written yet, or no word.
 
+    An answer's cell is known by its mark or its heading; the parts of one that was split or copied are put together.
     A file that is not a notebook gives {} and a printed warning.
     """
     found = {}
     try:
         for cell in json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]:
-            mark = cell["metadata"].get("labs", {})
-            if mark.get("kind") == "answer":
-                text = "".join(cell["source"])
-                found[str(mark["id"])] = None if PLACEHOLDER in text or not written(text) else text
+            mark, text = cell["metadata"].get("labs", {}), "".join(cell["source"])
+            heading = HEADING.match(text)
+            if id := str(mark["id"]) if mark.get("kind") == "answer" else heading and heading[1]:
+                parts = [found.get(id), None if PLACEHOLDER in text or not written(text) else text]
+                found[id] = "\n\n".join(dict.fromkeys(filter(None, parts))) or None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         print(f"Warning: {notebook} cannot be read as a notebook ({type(problem).__name__}: {problem}).")
     return found

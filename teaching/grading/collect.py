@@ -18,7 +18,8 @@ from labs.errors import UseError
 from labs.printed import printable
 from labs.report.archive import zipped
 from teaching.grading import store
-from teaching.grading.incoming import handed_in
+from teaching.grading.cells import OTHERS
+from teaching.grading.incoming import LOST, handed_in
 
 
 def collect(source, out):
@@ -26,13 +27,17 @@ def collect(source, out):
 
     It can be repeated, with more submissions: numbers stay. Raises UseError (nothing is there), files.WriteError.
     """
-    out, found = Path(out), {}
+    out, found, nobodys = Path(out), {}, []
     for handed in handed_in(Path(source)):
+        if not handed.who:
+            nobodys += handed.told
+            continue
         of_one = found.setdefault((handed.platform, handed.id, handed.who), [])
         of_one.append(handed)
         of_one.sort(key=_order)
         for each in of_one[:-1]:
-            each.contents = dict.fromkeys(each.contents, b"")  # it will not count: it takes no memory meanwhile
+            if not each.beside:
+                each.contents = dict.fromkeys(each.contents, b"")  # it will not count: it takes no memory meanwhile
     if not found:
         raise UseError(f"{source} holds no submission: name the folder with them, or the zip that the platform gave.")
     names = store.read(out / "names.json")
@@ -48,12 +53,20 @@ def collect(source, out):
         if counted := [each for each in others if not each.beside]:
             last.told.append(f"handed in {len(counted) + 1} times: the last one that can be read counts")
             last.told += [f"another one, {one.file}: {line}" for one in counted for line in one.told]
-        last.told += [line for each in others if each.beside for line in each.told]
+        for each in (each for each in others if each.beside):
+            last.told += each.told
+            last.contents = each.contents | last.contents
         last.told += ["empty: nothing came that can be graded here"] * last.beside
         files.write(out / f"submissions/{number}.zip", zipped(last.contents))
         report[number] = [printable(line).replace("\n", r"\n") for line in last.told] or ["complete"]
     files.write(out / "collection.json", json.dumps(dict(sorted(report.items())), indent=1, ensure_ascii=False))
-    return [f"{number}: {line}" for number in sorted(report) for line in report[number]]
+    return [f"{number}: {line}" for number in sorted(report) for line in report[number]] + nobodys
+
+
+def not_read(report):
+    """{number: what of its files was not read, a line each} of a collection's report."""
+    lost = {number: [line.partition(LOST)[2] for line in lines if LOST in line] for number, lines in report.items()}
+    return {number: lines for number, lines in lost.items() if lines}
 
 
 def submissions(out):
@@ -83,7 +96,8 @@ def contents(path, only=None):
 def _order(handed):
     """Sorts what one student handed in; the last one counts. That is the latest of those that can be read. A text
     answer, or a file beside a zip, comes before all others."""
-    return not handed.beside, bool(handed.contents), handed.order, handed.stamp, handed.source
+    readable = any(not path.startswith(OTHERS) for path in handed.contents)
+    return not handed.beside, readable, handed.order, handed.stamp, len(handed.source), handed.source
 
 
 def _shuffled(key):

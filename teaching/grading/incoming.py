@@ -1,38 +1,59 @@
 """What comes in: an export of a platform, or a folder, as the files that each student handed in.
 
 Nothing of it is trusted, and nothing is unpacked to a path that it names (zip slip): files are read into memory, within
-limits, and kept at the places that a submission has.
+limits, and kept at the places that a submission has. Whatever is not read is told, and what could hold work that is
+missed elsewhere is kept in others/, for a person.
 """
 
-import io
+import itertools
+import os
 import re
 import stat
 import zipfile
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, cached_property, partial
 from pathlib import PurePosixPath
 
+from labs.checks import tasks
 from labs.course.release import unsafe
 from labs.errors import UseError
-from labs.printed import few, grouped
-from teaching.grading import canvas, moodle
+from labs.printed import few, grouped, several
+from teaching.grading import archives, canvas, cells, moodle
+from teaching.grading.archives import MOST_BYTES
 
-MOST_BYTES, MOST_FILES = 200 << 20, 5000  # of one submission, unpacked
+MOST_FILES = 5000  # of one submission
 MOST_READ = 32 << 20  # of a report, a notebook, all records together: JSON takes thirty times as much memory
 MOST_CODE = 1 << 20  # of all scripts together: their tokens take three hundred times as much
 MOST_EXPORT = 20 << 30  # of all submissions together, packed
 FEW = 8  # lines that say the same of several files of a submission
-_OF_NOTEBOOKS = r"runs/[^/]+\.(json|out|err)|\d\d[a-z]?_[^/]+\.ipynb|scripts/[^/]+\.py"  # also without their folder
+LOST = "not read: "  # how a line on a file begins that nobody has looked at
+_OF_NOTEBOOKS = r"runs/[^/]+\.(json|out|err)|scripts/[^/]+\.py"  # also without their folder
 _PLACES = re.compile(
     r"report\.(pdf|json|schema\.json)|manifest\.json|runs/[^/]+\.(json|out|err)|slurm/[^/]+/[^/]+\.sh"
     rf"|notebooks/({_OF_NOTEBOOKS})"
 )
-_WITHIN = re.compile(rf"(?P<top>([^/]+/){{0,3}}?)(notebooks/)?({_OF_NOTEBOOKS})")
-_LITTER = re.compile(
-    r"(?:.*/)?(?:__MACOSX|\.ipynb_checkpoints|\.DS_Store|\._[^/]*|Thumbs\.db|desktop\.ini)(?:/.*)?", re.S | re.I
+_WITHIN = re.compile(rf"(?P<top>([^/]+/){{0,3}}?)(notebooks/)?({_OF_NOTEBOOKS}|\d\d[a-z]?_[^/]+\.ipynb)")
+_OF_A_RUN = re.compile(r".+\.(out|err|maxbatch\.json|breakdown\.json)|progress\.json")  # also in no folder runs/
+_OWN = re.compile(  # of a submission that somebody has unpacked; home: its folder
+    r"(?P<home>(?:[^/]+/)*?)"
+    r"(?:(?:notebooks|runs|scripts|slurm)/.+|report\.(?:pdf|json|schema\.json)|manifest\.json|[^/]+\.ipynb)"
 )
+_LITTER = re.compile(
+    r"(?:.*/)?(?:__MACOSX|__pycache__|\.ipynb_checkpoints|\.git|\.venv|\.release|\.DS_Store|\._[^/]*|Thumbs\.db"
+    r"|desktop\.ini)(?:/.*)?",
+    re.S | re.I,
+)
+_WORK = {*".ipynb .py .html .htm .md .txt .pdf .doc .docx .odt .rtf .zip .7z .rar .gz .tgz".split(), ""}
+# Platforms that put the name of the student, or of the group, in front of each file's: Blackboard with the date of the
+# attempt, in any language, and a text with each; A+ with the numbers of file and submission.
+_IN_FRONT = {
+    "blackboard": re.compile(
+        r"(?P<who>[^/]*_(?P<id>[^/_]+))_[^\W\d_]+_(?P<order>\d{4}(?:-\d\d){5})(?:_(?P<rest>[^/]+)|(?P<text>\.txt))"
+    ),
+    "a+": re.compile(r"(?P<who>(?P<id>[^/]+))_file_?\d+_submission_?(?P<order>\d+)(?P<rest>)(?P<text>)(?:\.\w+)?"),
+}
 
 
 @dataclass
@@ -40,8 +61,8 @@ class Handed:
     """One thing that a student handed in: who, by which identifier, and the files {path: bytes}.
 
     rest: the name that the student's own file had; order, stamp: what came later has more, the platform's number before
-    the date of a file; beside: an answer in a text field, or a file beside a zip, which never counts; told: what there
-    is to say of it, a line each.
+    the date of a file; beside: an answer in a text field, or a file beside an archive, which never counts; told: what
+    there is to say of it, a line each. who "": files of an export that are nobody's.
     """
 
     who: str
@@ -65,209 +86,387 @@ class Handed:
         self.told.append(line)
         return self
 
+    def lost(self, why):
+        """The same, with a line that says why the file is not read."""
+        return self.saying(f"{LOST}{self.file}: {why}")
+
 
 @dataclass
 class _ExportFile:
-    """A file of an export: of whom, its name there without folders, its size and a function that opens it."""
+    """A file of an export: its path there, its date and size, a function that opens it (of a link none), and whose it
+    is."""
 
-    handed: Handed
-    name: str
+    path: str
+    stamp: float | tuple
     size: int
     opened: object
+    handed: Handed | None = None
+
+    @cached_property
+    def archive(self):
+        """Whether it is an archive, by its content."""
+        with suppress(Exception), self.opened() as file:  # zipfile passes on what its unpackers raise, and more
+            return archives.kind(file.read(archives.HEAD), self.path)
+        return archives.kind(b"", self.path)
+
+    def read(self, most):
+        """So many of its bytes; none where they cannot be read."""
+        with suppress(Exception), self.opened() as file:
+            return file.read(most)
+        return b""
 
 
 def handed_in(source):
-    """What was handed in, a Handed for each thing that may be a submission."""
+    """What was handed in, a Handed for each thing that may be a submission. Raises UseError."""
     if source.is_dir():
-        yield from _of_export(_in_folder(source))
+        yield from _of_export(_in_folder(source), source.name)
         return
     if not source.is_file():
         raise UseError(f"{source} is no folder and no zip.")
+    with open(source, "rb") as file:
+        kind = archives.kind(file.read(archives.HEAD))
+    if kind in ("tar", "7z", "rar"):
+        raise UseError(f"{source} is a {kind} archive, and exports are read as a zip: unpack it, and name the folder.")
     try:
         archive = zipfile.ZipFile(source)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as problem:
         raise UseError(f"{source} cannot be read as a zip ({problem}); get it again from the platform.") from None
     with archive:
-        if {"manifest.json", "report.json"} <= {*archive.namelist()}:
-            yield _opened(_handed_by(source.name), lambda: open(source, "rb"))
-            return
         if sum(entry.file_size for entry in archive.infolist()) > MOST_EXPORT:
             raise UseError(f"{source} says that it unpacks to more than {MOST_EXPORT >> 30} GiB: it is not read.")
-        entries = [each for each in archive.infolist() if not each.is_dir()]
-        yield from _of_export(
-            [(each.filename, each.date_time, each.file_size, partial(archive.open, each)) for each in entries]
-        )
+        entries = [(archives.entry_path(entry), entry) for entry in archive.infolist()]
+        if any(re.match(r"(report|manifest)\.json$|notebooks/", path) for path, _ in entries):  # of one student
+            handed = Handed(source.stem, "", "folder", source.name, source.name)
+            yield _opened(handed, source.read_bytes() if source.stat().st_size <= MOST_BYTES else b"")
+            return
+        files = [
+            _ExportFile(path, entry.date_time, entry.file_size, partial(archive.open, entry))
+            for path, entry in entries
+            if not path.endswith("/")
+        ]
+        yield from _of_export(files, source.stem)
 
 
 def _in_folder(source):
-    """(path below it, date, size, function that opens it) of what a folder holds; of a link no function."""
+    """An _ExportFile for each file of a folder, without what is hidden at its top."""
     for path in sorted(source.rglob("*")):  # which follows no link
         name, has = path.relative_to(source).as_posix(), path.lstat()
         if name.startswith("."):
             continue
         if stat.S_ISREG(has.st_mode):
-            yield name, has.st_mtime, has.st_size, partial(open, path, "rb")
+            yield _ExportFile(archives.normal(name), has.st_mtime, has.st_size, partial(open, path, "rb"))
         elif not stat.S_ISDIR(has.st_mode):
-            yield name, has.st_mtime, 0, None
+            yield _ExportFile(archives.normal(name), has.st_mtime, 0, None)
 
 
-def _of_export(files):
-    """The Handed of an export's files, of each (path, date, size, function that opens it)."""
-    files = [each for each in files if not _LITTER.fullmatch(each[0])]
-    around, found = _around([path for path, *_ in files]), []
-    for name, stamp, size, opened in files:
-        path = name.removeprefix(around)
-        handed = _handed_by(path, stamp=stamp)
-        if opened is None:
-            handed.beside = True
-            yield handed.saying(f"{handed.file}: a symbolic link, or no plain file: it was not followed")
-            continue
-        if why := unsafe(path):
-            handed.saying(f"{handed.file}: its path {why}; its content was read all the same, without that path")
-        found.append(_ExportFile(handed, path, size, opened))
-    yield from _by_student(found)
+def _of_export(files, title):
+    """The Handed of an export's _ExportFiles. title: its own name."""
+    files = [each for each in files if not _LITTER.fullmatch(each.path)]
+    around = _around([each.path for each in files])
+    for each in files:
+        each.path = each.path.removeprefix(around)
+        if says := _platform(each.path.lstrip("/")):
+            each.handed = Handed(source=each.path, stamp=each.stamp, **says)
+    known = [each for each in files if each.handed]
+    others = [each for each in files if not each.handed]
+    nobodys = others if known else _whose(others, title)
+    for each in files:
+        if each.handed and (why := unsafe(each.path)):
+            each.handed.saying(f"{each.handed.file}: its path {why}; its content was read all the same")
+    yield from _by_student([each for each in files if each.handed])
+    if nobodys:
+        names = few([each.path[-80:] for each in nobodys], FEW)
+        yield Handed("", "", "", "").saying(f"{LOST}{names}: beside the submissions, and no student's")
 
 
 def _by_student(found):
-    """A Handed for each zip and text answer of each student, or one for all files of a student who packed no zip."""
+    """A Handed for each archive and text answer of each student, or one for all files of a student who packed none."""
     for of_one in grouped(((each.handed.platform, each.handed.id, each.handed.who), each) for each in found).values():
-        packed = [each for each in of_one if not each.handed.beside]
-        zips = [each for each in packed if each.name.lower().endswith(".zip")]
-        yield from (each.handed.saying(_TEXT.format(each.handed.file)) for each in of_one if each.handed.beside)
-        if loose := [each for each in packed if each not in zips]:
-            yield _of_files(loose, beside=bool(zips))
-        yield from map(_of_zip, zips)
+        packed = [each for each in of_one if each.archive and not each.handed.beside]
+        texts = [each.handed for each in of_one if each.handed.beside]
+        yield from (each.saying(_TEXT.format(each.file)) if each.platform != "blackboard" else each for each in texts)
+        readable = False
+        for handed in map(_of_archive, packed):
+            readable |= bool(handed.contents)
+            yield handed
+        if loose := [each for each in of_one if each not in packed and not each.handed.beside]:
+            yield _of_files(loose, beside=readable)
 
 
 _TEXT = "a text answer ({}): it is not graded here; read it on the platform"
 
 
-def _of_zip(file):
-    """The Handed of a zip in an export."""
+def _of_archive(file):
+    """The Handed of an archive in an export."""
     handed, name = file.handed, _base(file.handed.rest)
+    if file.opened is None:
+        return handed.lost("a symbolic link, or no plain file: it was not followed")
     if file.size > MOST_BYTES:
-        return handed.saying(f"unreadable: {handed.file} has {file.size >> 20} MiB, more than any submission")
-    if name and not re.fullmatch(r"submission([ -]*\(?\d+\)?)?\.zip", name):
+        return handed.lost(f"it has {file.size >> 20} MiB, more than any submission")
+    if name and not re.fullmatch(r"submission([ -]*\(?\d+\)?)?\.zip", name, re.I):
         handed.saying(f"misnamed: {name} instead of submission.zip")
-    return _opened(handed, file.opened)
+    return _opened(handed, file.read(MOST_BYTES + 1))
 
 
 def _of_files(loose, beside):
-    """The Handed of files that a student put into no zip. beside: there is a zip as well, which is what counts."""
-    handed, found, room = loose[-1].handed, {}, MOST_BYTES
+    """The Handed of files that a student put into no archive. beside: there is one as well, which is what counts."""
+    handed, found, lost, room = loose[-1].handed, {}, [], MOST_BYTES
     some = few([each.handed.file for each in loose], FEW)
+    for each in loose[:MOST_FILES]:
+        place = each.handed.rest.lstrip("/") or f"its file{PurePosixPath(each.path).suffix}"
+        if each.opened is None:
+            lost.append(("a symbolic link, or no plain file: it was not followed", each.handed.file, b""))
+        elif each.size > room:
+            lost.append((f"all together are more than {MOST_BYTES >> 20} MiB", each.handed.file, None))
+        else:
+            place = _base(place) if unsafe(place) else place
+            while place in found:
+                place = f"another_{place}"
+            found[place] = content = each.read(room + 1)[:room]
+            room -= len(content)
     if beside:
         handed.beside = True
-        return handed.saying(f"beside the zip, and not read: {some}")
-    for each in loose[:MOST_FILES]:
-        place = each.handed.rest.lstrip("/") or each.name
-        if each.size <= room and not unsafe(place):
-            with suppress(Exception), each.opened() as file:  # zipfile passes on what its unpackers raise, and more
-                found[place] = file.read(room + 1)[:room]
-                room -= len(found[place])
-    if any(_WITHIN.fullmatch(place) or _PLACES.fullmatch(place) for place in found):
-        handed.saying(f"misnamed: {len(loose)} files instead of submission.zip ({some})")
-        return _taken(handed, found)
-    return handed.saying(f"unreadable: no zip, where submission.zip is asked for: {some}")
+        kept = {place: b"" if _base(place) == "report.pdf" else content for place, content in found.items()}
+        return _lose(handed, lost + [("beside the archive, which counts", path, data) for path, data in kept.items()])
+    if any(map(_OWN.fullmatch, found)):
+        handed.saying(f"misnamed: {several(len(loose), 'file')} instead of submission.zip ({some})")
+    return _taken(handed, found, lost)
 
 
 def _platform(path):
-    """What a platform's name for a file says; None if it is no platform's."""
-    return moodle.exported(path) or canvas.exported(path)
-
-
-def _handed_by(name, stamp: float | tuple = 0.0):
-    """Who handed in a file of this name."""
-    path = name.strip("/").replace("\\", "/")
-    if says := _platform(path):
-        return Handed(source=name, stamp=stamp, **says)
-    who, *rest = PurePosixPath(path).parts or ("nobody",)
-    who = who if rest else re.sub(r"\.zip$", "", who)
-    return Handed(who, "", "folder", name, "/".join(rest), stamp=stamp)
+    """What a platform's name for a file says; None if it is no platform's that is known."""
+    if says := moodle.exported(path) or canvas.exported(path):
+        return says
+    for platform, form in _IN_FRONT.items():
+        if says := form.fullmatch(path):
+            order, rest = int(re.sub(r"\D", "", says["order"])), says["rest"] or says["text"] or ""
+            told = {"platform": platform, "who": says["who"], "id": says["id"], "order": order, "rest": rest}
+            return told | {"beside": bool(says["text"])}
+    return None
 
 
 def _around(paths):
-    """The folder that somebody put around a platform's export; "" where there is none."""
-    around = {path.partition("/")[0] + "/" for path in paths}
-    inside = [path.partition("/")[2] for path in paths]
-    return around.pop() if len(around) == 1 and any(map(_platform, inside)) and not any(map(_platform, paths)) else ""
+    """The folders that somebody, or the platform, put around an export whose names it is known by; else ""."""
+    parts = _common(paths).split("/")[:-1]
+    tops = ["".join(f"{part}/" for part in parts[:count]) for count in range(len(parts) + 1)]
+    return next((top for top in tops if any(_platform(path.removeprefix(top)) for path in paths)), "")
 
 
-def _base(name):
-    return PurePosixPath(name.replace("\\", "/")).name
-
-
-def _opened(handed, opened, deeper=True):
-    """The Handed with what its zip holds."""
-    try:
-        with opened() as file:
-            content = file.read(MOST_BYTES + 1)
-        if len(content) > MOST_BYTES:
-            return handed.saying(f"unreadable: more than {MOST_BYTES >> 20} MiB")
-        archive = zipfile.ZipFile(io.BytesIO(content))
-    except Exception as problem:  # zipfile passes on what its unpackers raise, and more
-        return handed.saying(f"damaged: it cannot be read as a zip ({problem})")
-    found, room, said = {}, MOST_BYTES, []
-    entries = [each for each in archive.infolist() if not _LITTER.fullmatch(each.filename)]
-    if len(entries) > MOST_FILES:
-        return handed.saying(f"unreadable: {len(entries)} files, more than any submission has")
-    for entry in entries:
-        name, kind = f"{entry.filename:.80}", stat.S_IFMT(entry.external_attr >> 16)
-        if entry.is_dir():
-            continue
-        if why := unsafe(entry.filename) or unsafe(entry.orig_filename):
-            said.append((f"{why}: left out", f"{entry.orig_filename!r:.80}"))
-        elif kind not in (0, stat.S_IFREG):
-            said.append(("a symbolic link, or no plain file: left out", f"{name}:"))
-        elif entry.filename in found:
-            said.append(("stands in it twice: the first one counts", name))
+def _whose(files, title):
+    """Say of the files of an export of no known platform whose they are, by the folders in which they differ; returns
+    those that are nobody's. What nothing shows to be one person's is kept apart."""
+    homes, firm = {}, set()  # {folder: files}; those that hold an archive, or something of a submission
+    for each in files:
+        own, folder = _OWN.fullmatch(each.path), each.path[: len(each.path) - len(_base(each.path))]
+        home = folder if each.archive or not own else own["home"]
+        homes.setdefault(home, []).append(each)
+        firm |= {home} if each.archive or own or each.opened is None else set()
+    top, nobodys = _common(firm), []
+    for home in sorted(homes.keys() - firm) if firm else ():
+        above = [each for each in firm if home.startswith(each) and each != top]
+        below = [each for each in firm if each.startswith(home)]
+        if not above and not below:  # of somebody who handed in something else
+            firm.add(home)
+        elif above or (home and len(below) == 1):
+            homes[max(above or below, key=len)] += homes.pop(home)
         else:
-            try:
-                with archive.open(entry) as file:
-                    data = file.read(room + 1)  # an entry may hold more than it says
-            except Exception as problem:  # zipfile passes on what its unpackers raise, and more
-                said.append(("is damaged: left out", f"{name} ({problem})"))
+            nobodys += homes.pop(home)
+    labels, top = _labels(homes, title), _common(homes)
+    for home, found in homes.items():
+        for each, name in zip(found, _names(found, home, home == top, bool(firm)), strict=True):
+            if name is None:
+                nobodys.append(each)
                 continue
-            if len(data) > room:
-                handed.saying(f"unpacks to more than {MOST_BYTES >> 20} MiB: the rest is not read")
-                break
-            room -= len(data)
-            found[entry.filename] = data
-    handed.told += _few(said)
-    inner = [name for name in found if name.lower().endswith(".zip")]
-    if inner and deeper and not any(name.endswith("manifest.json") for name in found):
-        handed.saying(f"nested: {inner[0]:.80} is a zip in a zip")
-        return _opened(handed, lambda: io.BytesIO(found[inner[0]]), deeper=False)
-    return _taken(handed, found)
+            who = "/".join(filter(None, [labels[home] if home != top or not name else "", name]))
+            rest = "" if name else each.path.removeprefix(home) if each.path.startswith(home) else _base(each.path)
+            each.handed = Handed(who, "", "folder", each.path, rest, stamp=each.stamp)
+    people = {each.handed.who for each in files if each.handed}
+    beside = Counter(who.rpartition("/")[0] for who in people)
+    for who, theirs in grouped((each.handed.who, each.handed) for each in files if each.handed).items():
+        if (who.count("/") and beside[who.rpartition("/")[0]] > 1) or _COPY.sub("", who) in people - {who}:
+            theirs[-1].saying("kept apart from another hand-in beside it: nothing says that they are one person's")
+    return nobodys
 
 
-def _taken(handed, found):
-    """The Handed with those of some files that a submission has, at their places; what else there is is told."""
+_COPY = re.compile(r"[ _-]?\(?\d+\)?$")  # what a browser or a person puts behind the name of a copy
+
+
+def _names(found, home, flat, firm):
+    """For each file of a folder: by which name it is somebody's own; "" where it belongs to the one to whom the folder
+    belongs, None where it is nobody's. flat: the folder is the export's; firm: somewhere in it is a submission."""
+    stems = {each.path: re.sub(r"(\.tar)?\.\w{1,8}$", "", _base(each.path)) for each in found}
+    alone = [each for each in found if each.archive or (each.opened is None and not _OWN.fullmatch(each.path))]
+    own = [each for each in found if each.path.endswith(".ipynb") and each.path == home + _base(each.path)]
+    if flat:
+        one = len(alone) == 1 and home and re.fullmatch("submission.*", stems[alone[0].path])
+    else:
+        bases = [stems[each.path] for each in alone]
+        again = re.compile(r"(?:.* - )?(.*?)(?: ?\(\d+\))?")  # put in front of late ones, or behind the name of a copy
+        one = not alone or len({stem if (stem := again.fullmatch(b)[1]) in bases else b for b in bases}) == 1
+    lessons = [cells.lesson(each.read(MOST_READ)) for each in own]
+    proper = any(stems[each.path] == lesson for each, lesson in zip(own, lessons, strict=True))
+    apart = len(own) > 1 and ((flat and not proper) or (len(set(lessons)) < len(own) and (flat or not proper)))
+    for each in found:
+        if each in alone:
+            yield "" if one else stems[each.path]
+        elif each in own and apart:
+            yield stems[each.path]
+        elif flat and not _OWN.fullmatch(each.path):
+            yield None if firm else stems[each.path]
+        else:
+            yield ""
+
+
+def _common(homes):
+    """The folder that all these lie in."""
+    return "".join(f"{part}/" for part in os.path.commonprefix([home.split("/")[:-1] for home in homes]))
+
+
+def _labels(homes, title):
+    """{folder: the parts of its path in which it differs from the others}; its last one, or the export's title, if it
+    differs in none."""
+    top = _common(homes)
+    parts = {home: home.removeprefix(top).split("/")[:-1] for home in homes}
+    while len(parts) > 1 and all(each[1:] for each in parts.values()) and len({e[-1] for e in parts.values()}) == 1:
+        parts = {home: each[:-1] for home, each in parts.items()}
+    return {home: "/".join(each) or _base(home.rstrip("/")) or title for home, each in parts.items()}
+
+
+def _base(path):
+    return PurePosixPath(path).name
+
+
+def _opened(handed, content, deeper=True):
+    """The Handed with what an archive holds, given as bytes."""
+    found, lost, room = {}, [], MOST_BYTES
+    if len(content) > MOST_BYTES:
+        return handed.lost(f"it has more than {MOST_BYTES >> 20} MiB")
+    try:
+        every = (each for each in archives.entries(content) if not _LITTER.fullmatch(each.path))
+        entries = list(itertools.islice(every, MOST_FILES + 1))
+    except archives.UnreadableError as problem:
+        return handed.lost(problem)
+    except Exception as problem:  # zipfile and tarfile pass on what their unpackers raise, and more
+        return handed.lost(f"it is damaged and cannot be unpacked ({problem})")
+    if len(entries) > MOST_FILES:
+        return handed.lost(f"it holds more than {MOST_FILES} files, more than any submission")
+    for path, written, plain, read in entries:
+        name, data = f"{path:.80}", b""
+        try:
+            data = read(room + 1) if plain else b""  # an entry may hold more than it says
+        except Exception as problem:
+            lost.append((f"it is damaged ({problem})", name, None))
+            continue
+        if len(data) > room:
+            handed.saying(f"{LOST}{name} and what comes after it: it unpacks to more than {MOST_BYTES >> 20} MiB")
+            break
+        room -= len(data)
+        if not plain:
+            lost.append(("a symbolic link, or no plain file", name, b""))
+        elif why := unsafe(path) or unsafe(archives.normal(written)):
+            lost.append((f"its path {why}", f"{written!r:.80}", data))
+        elif path in found:
+            lost.append(("stands in it twice: the first one counts", name, data))
+        else:
+            found[path] = data
+    inner = [path for path, data in found.items() if archives.kind(data[: archives.HEAD], path)]
+    if inner and deeper and not any(map(_OWN.fullmatch, found)):
+        handed.saying(f"nested: {inner[0]:.80} is an archive in an archive")
+        others = [("beside the archive in it that counts", path, found[path]) for path in found if path != inner[0]]
+        return _lose(_opened(handed, found[inner[0]], deeper=False), lost + others)
+    return _taken(handed, found, lost)
+
+
+def _taken(handed, found, lost):
+    """The Handed with those of some files that a submission has, at their places. lost: (why, name, content; None
+    where it could not be read) of what is left out already."""
     if top := _top(found):
         handed.saying(f"its files lie in {top:.80}")
-    said, taken, moved = [], Counter(), 0
+    taken, moved, notebooks = Counter(), 0, {}
+
+    def take(place, path):
+        what, most = _room(place)
+        if taken[what] + len(found[path]) > most:
+            size = len(found[path]) / 2**20
+            lost.append((f"{size:.3g} MiB, more than any has", f"{path:.80}", None))
+        else:
+            taken[what] += len(found[path])
+            handed.contents[place] = found[path]
+
     for path, content in found.items():
-        place, name = path.removeprefix(top), f"{path:.80}"
+        place, base = path.removeprefix(top), _base(path)
         if place.endswith(".lock"):
             continue
-        if not _PLACES.fullmatch(place) and _PLACES.fullmatch(f"notebooks/{place}"):
-            place, moved = f"notebooks/{place}", moved + 1
-            if top + place in found:
-                said.append(("stands in notebooks/ as well: that one counts", name))
-                continue
-        what, most = _room(place)
-        if not _PLACES.fullmatch(place) or unsafe(place):
-            said.append(("no file of a submission; left out", f"{name}:"))
-        elif taken[what] + len(content) > most:
-            said.append(("more than any has; left out", f"{name}: {len(content) / 2**20:.3g} MiB,"))
+        if _PLACES.fullmatch(place) and not unsafe(place):
+            take(place, path)
+        elif lesson := _notebook(base, content):
+            notebooks.setdefault(lesson, []).append(path)
+        elif _PLACES.fullmatch(f"notebooks/{place}") and top + f"notebooks/{place}" not in found:
+            moved += 1
+            take(f"notebooks/{place}", path)
+        elif _OF_A_RUN.fullmatch(base) or b'"step_seconds"' in content:
+            handed.saying(f"counted as runs/{base}: {path:.80}")
+            take(f"notebooks/runs/{base}", path)
+        elif base in _scripts() and not any(each.endswith(f"scripts/{base}") for each in found):
+            handed.saying(f"counted as scripts/{base}: {path:.80}")
+            take(f"notebooks/scripts/{base}", path)
         else:
-            taken[what] += len(content)
-            handed.contents[place] = content
+            lost.append(("no file of a submission", f"{path:.80}", content))
+    for lesson, paths in notebooks.items():
+        name = f"{lesson}.ipynb"
+        paths.sort(key=lambda path: (path != f"{top}notebooks/{name}", _base(path) != name, path))
+        if len(paths) > 1:
+            paths.sort(key=lambda path: -cells.filled(found[path]))
+        place, others = paths[0].removeprefix(top), [each for each in paths[1:] if found[each] != found[paths[0]]]
+        moved += place == name
+        if place not in (name, f"notebooks/{name}"):
+            handed.saying(f"counted as {name}: {paths[0]:.80}")
+        take(f"notebooks/{name}", paths[0])
+        counts = f"{paths[0]:.80} counts as {name}, of several the one in which more is filled in"
+        lost += [(counts, f"{path:.80}", found[path]) for path in others]
     if moved:
-        handed.saying(f"its notebooks and scripts lie in no folder notebooks/ ({moved} files): they were put there")
-    handed.told += _few(said)
+        handed.saying(f"its notebooks and scripts lie in no folder notebooks/ ({several(moved, 'file')}): put there")
     if not handed.contents:
         handed.saying("empty: no file of a submission is in it")
+    return _lose(handed, lost)
+
+
+def _notebook(name, content):
+    """The name of the course's notebook that a file is, whatever it is called; None if it is none of them."""
+    stem = name.removesuffix(".ipynb")
+    if name.endswith(".ipynb") or (content.lstrip()[:1] == b"{" and b'"cells"' in content):
+        return cells.lesson(content) or (stem if stem in _lessons() else None)
+    return None
+
+
+@cache
+def _lessons():
+    return {lesson.notebook for lesson in tasks.lessons().values()}
+
+
+@cache
+def _scripts():
+    return {name for _, item in tasks.items().values() for name in item.evidence.scripts}
+
+
+@cache
+def _batch():
+    return {name for _, item in tasks.items().values() for name in item.evidence.batch}
+
+
+def _lose(handed, lost):
+    """The Handed with lines on what is not read; what could hold work is kept in others/, empty if it was not read."""
+    kinds, room = grouped((why, name) for why, name, _ in lost), MOST_READ
+    for why, names in kinds.items():  # nobody reads thousands, and a line of another kind would be lost among them
+        handed.told += [f"{LOST}{name}: {why}" for name in names[:FEW]]
+        handed.told += [f"{LOST}{len(names) - FEW} others: {why}"] * bool(names[FEW:])
+    for _, name, content in lost:
+        base = re.sub(r"[^\w.() -]", "_", _base(name.strip("'\"").replace("\\", "/")))[-80:]
+        work = PurePosixPath(base.lower()).suffix in _WORK and (content is None or cells.unreadable(content))
+        if content != b"" and (work or base in _batch() or cells.items(content or b"") or base.endswith(".ipynb")):
+            kept = content if content and len(content) <= room else b""
+            room -= len(kept)
+            handed.contents.setdefault(cells.OTHERS + base, kept)
     return handed
 
 
@@ -286,12 +485,3 @@ def _room(place):
         return "code", MOST_CODE
     records = what == ".json" and "runs/" in place
     return "records" if records else place, MOST_READ if what in (".json", ".ipynb", ".pdf") else MOST_BYTES
-
-
-def _few(said):
-    """Lines of (what, name): of each kind the first ones, and how many others there are. Nobody reads thousands, and a
-    line of another kind would be lost among them."""
-    for what, names in grouped(said).items():
-        yield from (f"{name} {what}" for name in names[:FEW])
-        if names[FEW:]:
-            yield f"{len(names) - FEW} others: {what}"

@@ -5,7 +5,7 @@ from statistics import fmean
 
 from labs.printed import few, grouped
 from labs.report import document
-from teaching.grading import feedback, pins, points, term
+from teaching.grading import collect, feedback, pins, points, term
 
 MOST_HINTS, LONGEST = 20, 300
 
@@ -72,6 +72,8 @@ def still_open(graded, made):
     unrun = [number for number, of_one in made.items() for line in of_one if line.why == points.NOT_JUDGED]
     if unrun:
         yield f"Not run yet, so open: {len(unrun)} checks of {few(sorted({*unrun}))}. `teach in` runs them."
+    for number, lines in collect.not_read(graded.collected).items():
+        yield f"{number}: not read: {few(lines, 3)}"
     for said, numbers in waiting(made, graded.rules):
         yield f"Open: {said}: {few(numbers)}"
     if waits := [n for n, each in found.items() if any(undecided(one, own[n]) for one in each["findings"])]:

@@ -10,7 +10,8 @@ from labs.checks import tasks
 from labs.errors import LabsError
 from labs.report import evidence
 from labs.results.run import load
-from teaching.grading import plain, reference
+from teaching.author.sources import pair
+from teaching.grading import cells, plain, reference
 from teaching.grading.handed import ROOT
 
 MOST_RUNS = 12
@@ -35,6 +36,23 @@ def code(submission, root):
                 written = [path.read_text(errors="replace") for path in paths]
             if written:
                 found[id] = "\n\n".join(written)[:LONGEST]
+    return found
+
+
+def misplaced(contents, answers, root):
+    """{id: what a person is to read} of the written answers that were not found, where something could hold them:
+    another file, or, where its cell is gone, other texts that the student has written in the notebook."""
+    found = {}
+    for lesson in tasks.lessons().values():
+        every = cells.read(contents.get(f"notebooks/{lesson.notebook}.ipynb", b""))[0]
+        for id in (item.id for item in lesson.task if item.kind == "answer" and item.id not in answers):
+            there = any(id in cell.items for cell in every)
+            where, texts = cells.elsewhere(contents, lesson.notebook, id, there), []
+            if every and not there:
+                given = {cell.source.strip() for cell in pair(root, root / f"solutions/{lesson.notebook}.py")[1].cells}
+                texts = [cell.source for cell in every if cell.kind != "code" and cell.source.strip() not in given]
+            if where or texts:
+                found[id] = "\n\n".join([f"(Its cell was not found. {where})", *texts])
     return found
 
 
