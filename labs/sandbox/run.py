@@ -10,6 +10,7 @@ import selectors
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -56,6 +57,8 @@ def run_walled(
     stdin: IO[bytes] | int = subprocess.DEVNULL,
     limits: Limits | None = None,
     heard: Callable[[bytes], object] | None = None,
+    stop: threading.Event | None = None,
+    first: bool = False,
     bubblewrap: str | None = None,
 ) -> SandboxOutcome:
     """Run a program where it reaches nothing else, and return its SandboxOutcome when all its processes are gone.
@@ -67,6 +70,8 @@ def run_walled(
     stdin: a pipe that is open for reading
     limits: what all its processes together may use (default: `Limits()`)
     heard: gets each piece of its standard output when it comes
+    stop: when it is set, all is ended as at the limit of time
+    first: the program is the first process inside (1): no signal from inside ends or stops it, and it has to reap
     bubblewrap: path of the program (default: the one that works here)
 
     Raises SandboxError: there is no sandbox on this machine, or a folder or file cannot be shown in it.
@@ -80,7 +85,7 @@ def run_walled(
         handles = {path: _memory(stack, text.encode()) for path, text in walls.etc(user).items()}
         refused, (report, told), (gate, key) = _memory(stack, calls.program()), _pipe(stack), _pipe(stack)
         command = [bubblewrap, *walls.options(handles, read_only, limits.disk), "--seccomp", refused]
-        command += ["--json-status-fd", told.fileno(), "--block-fd", gate.fileno(), "--"]
+        command += ["--as-pid-1"] * first + ["--json-status-fd", told.fileno(), "--block-fd", gate.fileno(), "--"]
         command += ["prlimit", *limits.of_a_process(walls.others(user)), "--", *walls.become(user), *argv]
         process = subprocess.Popen(
             list(map(str, command)),
@@ -96,7 +101,7 @@ def run_walled(
         inside = _Inside(stack.enter_context(process), report, stack, heard)
         limits = replace(limits, files=limits.files + inside.place(files or {}))
         key.close()  # the program begins
-        ended = inside.watch(limits, started + limits.seconds)
+        ended = inside.watch(limits, started + limits.seconds, stop or threading.Event())
         status = process.wait()
         found = written.collect(inside.work, limits.disk, limits.files)
     return SandboxOutcome(None if ended else status, ended, bytes(inside.out), bytes(inside.err), found)
@@ -200,7 +205,7 @@ class _Inside:
             raise SandboxError(f"a file cannot be put into it: {problem}") from None
         return len(folders) + len(files)
 
-    def watch(self, limits, until):
+    def watch(self, limits, until, stop):
         """Read what it prints until nothing of it is left. Ends it at a limit, whose name is returned, or None."""
         ended, looked, room = None, 0.0, limits.output
         with selectors.DefaultSelector() as selector:
@@ -220,7 +225,7 @@ class _Inside:
                 now = time.monotonic()
                 if not ended and now - looked > _PAUSE:
                     looked = now
-                    ended = "time" if now > until else limits.passed(self.proc, self.written)
+                    ended = "time" if now > until or stop.is_set() else limits.passed(self.proc, self.written)
                 if ended:
                     self._end()
         return ended

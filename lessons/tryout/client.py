@@ -55,10 +55,17 @@ def try_out_script(script: str | Path, performances: list[Performance]) -> list[
     plays = [dataclasses.asdict(performance) for performance in performances]
     with tempfile.TemporaryDirectory(prefix="tryout_") as folder:
         limits = {"cpu_seconds": CPU_SECONDS, "patience": PATIENCE}
-        facts = _server.ask({"script": str(script), "plays": plays, "folder": folder, **limits})
+        facts = fork_server.ask({"script": str(script), "plays": plays, "folder": folder, **limits})
     if not any(each["stopped"] for each in facts):  # perhaps on a busy machine
         _known[key] = facts
     return facts
+
+
+def environment() -> dict[str, str]:
+    """The environment variables of the fork server."""
+    foreign = ("LABS_", "SLURM_", "PMI", "OMPI_", "HOROVOD_", "TF_CONFIG", "MPLBACKEND")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+    return env | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 class _Server:
@@ -89,10 +96,8 @@ class _Server:
         self.errors = tempfile.TemporaryFile()
         command = [*launch.MORTAL, *GUARD, sys.executable, "-P", "-m", "lessons.tryout.server"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self.errors}
-        foreign = ("LABS_", "SLURM_", "PMI", "OMPI_", "HOROVOD_", "TF_CONFIG", "MPLBACKEND")
-        env = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
-        env |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "OPENBLAS_NUM_THREADS": "1"}
-        self.process = subprocess.Popen(command, env=env, cwd=tempfile.gettempdir(), start_new_session=True, **pipes)
+        place = {"env": environment(), "cwd": tempfile.gettempdir(), "start_new_session": True}
+        self.process = subprocess.Popen(command, **place, **pipes)
 
     def stop(self):
         """End the server, and with it all that it has started."""
@@ -102,5 +107,5 @@ class _Server:
             self.process = None
 
 
-_server = _Server()
-atexit.register(_server.stop)
+fork_server = _Server()
+atexit.register(fork_server.stop)

@@ -9,6 +9,7 @@ import hashlib
 import re
 import tomllib
 from collections import Counter
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -59,26 +60,13 @@ def _kit_names(text: str, package: str) -> frozenset[str]:
     return frozenset(name for name in names if name.split(".")[0] in KIT)
 
 
-def source_files(root: Path, source: Path) -> list[Path]:
-    """All files below `root` that the outputs of a source depend on, found without importing anything.
-
-    The source; the tasks and the judges of its lesson, and the tasks of all lessons if it shows the progress; the
-    scripts that it names as `scripts/NAME.py`; the modules of KIT which all these import, directly or through others;
-    the recorded data of labs; the batch scripts that it names (`NAME.sh`), with the sites.
-    Raises BuildError for a script that is not there.
-    """
-    root, lesson, found = Path(root), lesson_of(root, source), set()
-    text = Path(source).read_text(encoding="utf-8")
-    items = lesson.parent.glob("*/tasks.toml") if "progress(" in text else lesson.glob("tasks.toml")
-    batch = [root / "solutions" / "slurm" / name for name in re.findall(r"[\"/]([\w-]+\.sh)\"", text)]
-    programs = [root / "solutions" / "scripts" / name for name in re.findall(r"\bscripts/([\w-]+\.py)\b", text)]
-    if missing := [path for path in [*batch, *programs] if not path.exists()]:
-        names = f"names {missing[0].name}, but there is no {label_of(root, missing[0])}; write it or correct the name"
-        raise BuildError(f"{label_of(root, source)}: {names}")
-    waiting = [Path(source), *lesson.glob("questions.py"), *programs]
+def kit_files(root: Path, paths: list[Path], left_out: Callable[[Path], bool] = lambda path: False) -> set[Path]:
+    """Some Python files below `root`, and the modules of KIT that they import, directly or through others; none for
+    which left_out(path) holds. Raises BuildError for a file that is no Python."""
+    waiting, found = list(paths), set()
     while waiting:
         path = waiting.pop()
-        if path in found:
+        if path in found or left_out(path):
             continue
         found.add(path)
         try:
@@ -89,6 +77,26 @@ def source_files(root: Path, source: Path) -> list[Path]:
         for parts in (name.split(".") for name in names):
             stems = [root.joinpath(*parts[:depth]) for depth in range(1, len(parts) + 1)]
             waiting += [p for stem in stems for p in (stem.with_suffix(".py"), stem / "__init__.py") if p.is_file()]
+    return found
+
+
+def source_files(root: Path, source: Path) -> list[Path]:
+    """All files below `root` that the outputs of a source depend on, found without importing anything.
+
+    The source; the tasks and the judges of its lesson, and the tasks of all lessons if it shows the progress; the
+    scripts that it names as `scripts/NAME.py`; the modules of KIT which all these import, directly or through others;
+    the recorded data of labs; the batch scripts that it names (`NAME.sh`), with the sites.
+    Raises BuildError for a script that is not there.
+    """
+    root, lesson = Path(root), lesson_of(root, source)
+    text = Path(source).read_text(encoding="utf-8")
+    items = lesson.parent.glob("*/tasks.toml") if "progress(" in text else lesson.glob("tasks.toml")
+    batch = [root / "solutions" / "slurm" / name for name in re.findall(r"[\"/]([\w-]+\.sh)\"", text)]
+    programs = [root / "solutions" / "scripts" / name for name in re.findall(r"\bscripts/([\w-]+\.py)\b", text)]
+    if missing := [path for path in [*batch, *programs] if not path.exists()]:
+        names = f"names {missing[0].name}, but there is no {label_of(root, missing[0])}; write it or correct the name"
+        raise BuildError(f"{label_of(root, source)}: {names}")
+    found = kit_files(root, [Path(source), *lesson.glob("questions.py"), *programs])
     recorded = (path for path in (root / "labs" / "recorded").rglob("*") if "__pycache__" not in path.parts)
     if batch:  # and what a batch script says at every site
         batch += [path for path in (root / "slurm" / "sites").glob("*.toml") if not path.stem.endswith(".local")]

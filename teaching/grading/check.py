@@ -18,7 +18,7 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -28,7 +28,21 @@ from labs import devices, files, sandbox
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.printed import about, grouped
-from teaching.grading import collect, copies, evidence, handed, judge, likeness, points, rubric, shown, store, term
+from teaching.grading import (
+    cells,
+    collect,
+    copies,
+    decides,
+    evidence,
+    handed,
+    judge,
+    likeness,
+    points,
+    rubric,
+    shown,
+    store,
+    term,
+)
 from teaching.grading.finding import SEVERITIES, Finding, by_id, looked
 
 PR_SET_PDEATHSIG = 1  # of Linux' prctl(2)
@@ -38,16 +52,16 @@ _COURSE = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Piece:
-    """What is looked at by itself: one notebook of a submission in replay, or (notebook None) its evidence.
+    """What one process looks at of a submission: its evidence (None), and notebooks in replay, which share a sandbox.
 
-    path: of the collected submission; submission: SHA-256 of its bytes; key: of these, the kit and the notebook.
+    path: of the collected submission; submission: SHA-256 of its bytes; keys: {notebook or None: of these, and of what
+    decides what is found}
     """
 
     number: str
     path: Path
-    notebook: str | None
     submission: str
-    key: str
+    keys: dict
 
 
 def check(out, root=".", notebooks=None, execute=True, report=print, jobs=None):
@@ -58,7 +72,7 @@ def check(out, root=".", notebooks=None, execute=True, report=print, jobs=None):
     notebooks: names of those that count (default: those of the last time, or all but optional ones)
     execute: whether students' notebooks are run, in the sandbox
     report: called with a line for each submission
-    jobs: how many notebooks are run at a time (default: as many as there are cores)
+    jobs: how many submissions are looked at at a time (default: as many as there are cores)
 
     Raises UseError where nothing is collected. Where it is interrupted, the processes that it has started are ended.
     """
@@ -72,18 +86,26 @@ def check(out, root=".", notebooks=None, execute=True, report=print, jobs=None):
         report(f"Added to rubric.toml: {', '.join(new)}.")
     run = sorted(names, key=lambda name: -Path(root, "solutions", f"{name}.py").stat().st_size)
     # The longest first: started last, it would end alone.
-    wanted = (*(run if execute and not sandbox.sandbox_missing() else ()), None)
-    pieces = [each for number, path in submissions.items() for each in _pieces(number, path, wanted, root)]
-    if new := [each for each in pieces if _kept(out, each.number, each.notebook).get("key") != each.key]:
-        _look_at(new, out, root, report, jobs or devices.cores())
-    return len({each.number for each in new})
+    wanted = run if execute and not sandbox.sandbox_missing() else ()
+    keys = {None: _kit(root)} | {name: decides.judged_by(root, name) for name in wanted}
+    pieces = [_new(out, number, path, keys) for number, path in submissions.items()]
+    if pieces := [piece for piece in pieces if piece.keys]:
+        _look_at(pieces, out, root, report, jobs or devices.cores())
+    return len(pieces)
 
 
-def _pieces(number, path, notebooks, root):
+def _new(out, number, path, keys):
+    """The Piece of what of a submission was not looked at yet, as it and `keys` are now."""
     submission = hashlib.sha256(path.read_bytes()).hexdigest()
-    for notebook in notebooks:
-        key = hashlib.sha256(f"{submission} {_kit(root)} {notebook}".encode()).hexdigest()
-        yield Piece(number, path, notebook, submission, key)
+    keys = {name: hashlib.sha256(f"{submission} {key} {name}".encode()).hexdigest() for name, key in keys.items()}
+    new = {name: key for name, key in keys.items() if _kept(out, number, name).get("key") != key}
+    return Piece(number, path, submission, new)
+
+
+def _divided(piece, parts):
+    """A Piece as several, each with some of what is to be looked at: where there are more cores than submissions."""
+    shares = (list(piece.keys)[start::parts] for start in range(parts))
+    return [replace(piece, keys={name: piece.keys[name] for name in share}) for share in shares if share]
 
 
 def counting(out, notebooks=None):
@@ -109,20 +131,22 @@ def counting(out, notebooks=None):
 def _look_at(pieces, out, root, report, at_once):
     """Look at some Pieces, so many at once, and keep what is found."""
     began, children = time.monotonic(), multiprocessing.active_children()
-    left, moved = Counter(piece.number for piece in pieces), {piece.number: [] for piece in pieces}
+    count, moved = len(pieces), {piece.number: [] for piece in pieces}
+    pieces = [each for piece in pieces for each in _divided(piece, max(1, at_once // count))]
+    left = Counter(piece.number for piece in pieces)
     pool = ProcessPoolExecutor(at_once, multiprocessing.get_context("fork"), _mortal)
     try:
-        jobs = [pool.submit(_look, piece, root) for piece in pieces]
+        jobs = [pool.submit(_look, piece, out, root) for piece in pieces]
         for done, job in enumerate(as_completed(jobs), 1):
-            piece, found = job.result()
-            moved[piece.number].append(_keep(out, piece, found))
-            left[piece.number] -= 1
-            if not left[piece.number]:
-                finished = sum(not count for count in left.values())
+            number, lines = job.result()
+            moved[number] += lines
+            left[number] -= 1
+            if not left[number]:
+                finished = sum(not pieces_left for pieces_left in left.values())
                 seconds = (time.monotonic() - began) / done * (len(pieces) - done)
-                said = "; ".join(filter(None, [_line(out, piece.number), *moved[piece.number]]))
+                said = "; ".join(filter(None, [_line(out, number), *moved[number]]))
                 time_left = f", time left {about(seconds)}" if done < len(pieces) else ""
-                report(f"{said} ({finished} of {len(left)}{time_left})")
+                report(f"{said} ({finished} of {count}{time_left})")
     except BaseException as problem:
         for worker in set(multiprocessing.active_children()).difference(children):  # with it ends its sandbox
             worker.kill()
@@ -136,15 +160,42 @@ def _look_at(pieces, out, root, report, at_once):
         handed.remove_what_was_left()
 
 
-def _keep(out, piece, found):
-    """Keep what was found in a Piece; returns a line on the checks that are judged otherwise than before."""
-    before, moved = _kept(out, piece.number, piece.notebook), ""
+def _look(piece, out, root):
+    """Look at a Piece, and keep what is found of each notebook when it is finished. Returns (the number of the
+    submission, lines on the checks that are judged otherwise than before)."""
+    moved, notebooks = [], [name for name in piece.keys if name]
+    with handed.opened(piece.number, piece.path) as submission, judge.Warm(submission, root, notebooks) as warm:
+        for notebook in piece.keys:
+            found = (
+                _evidence(submission, root) if notebook is None else _replayed(piece, submission, root, notebook, warm)
+            )
+            moved.append(
+                _keep(out, piece, notebook, {"key": piece.keys[notebook], "submission": piece.submission} | found)
+            )
+    return piece.number, moved
+
+
+def _replayed(piece, submission, root, notebook, warm):
+    """{checks, told, seconds} of a notebook in replay; and no key where it is to be tried again."""
+    begin, failed = time.monotonic(), {}
+    try:
+        found, told = judge.judged(submission, root, notebook, piece.keys[notebook], warm)
+    except Exception as problem:  # of the sandbox or this machine and no fault of the student's: it is tried again
+        told = [f"{type(problem).__name__}: {problem}"[:200]]
+        found, failed = judge.unjudged(root, notebook, told[0]), {"key": ""}
+    checks = {id: asdict(result) for id, result in found.items()}
+    return {"checks": checks, "told": told, "seconds": round(time.monotonic() - begin, 1)} | failed
+
+
+def _keep(out, piece, notebook, found):
+    """Keep what was found; returns a line on the checks that are judged otherwise than before."""
+    before, moved = _kept(out, piece.number, notebook), ""
     same_work = before.get("submission") == piece.submission
-    if piece.notebook and same_work:
+    if notebook and same_work:
         found["checks"] = term.carried(before["checks"], found["checks"])
         moved = term.moved(before["checks"], found["checks"])
     if found["key"] or not same_work:  # else what was found before stays
-        files.write(_path(out, piece.number, piece.notebook), json.dumps(found, indent=1).encode(errors="replace"))
+        files.write(_path(out, piece.number, notebook), json.dumps(found, indent=1).encode(errors="replace"))
     return moved
 
 
@@ -214,27 +265,11 @@ def _kept(out, number, notebook=None):
 
 @cache
 def _kit(root):
-    """SHA-256 over the files that decide what is found."""
+    """SHA-256 over the files that decide what the evidence is."""
     packages = [Path(_COURSE, name) for name in ("labs", "lessons", "teaching")]
     paths = [path for folder in packages for kind in ("*.py", "*.toml") for path in folder.rglob(kind)]
     paths += Path(root, "solutions").glob("*.py")
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(paths))).hexdigest()
-
-
-def _look(piece, root):
-    """(piece, what is found in it, to be kept)."""
-    kept = {"key": piece.key, "submission": piece.submission}
-    with handed.opened(piece.number, piece.path) as submission:
-        if piece.notebook is None:
-            return piece, kept | _evidence(submission, root)
-        begin = time.monotonic()
-        try:
-            found, told = judge.judged(submission, root, piece.notebook, piece.key)
-        except Exception as problem:  # of the sandbox or this machine and no fault of the student's: it is tried again
-            told = [f"{type(problem).__name__}: {problem}"[:200]]
-            found, kept = judge.unjudged(root, piece.notebook, told[0]), kept | {"key": ""}
-        checks = {id: asdict(result) for id, result in found.items()}
-        return piece, kept | {"checks": checks, "told": told, "seconds": round(time.monotonic() - begin, 1)}
 
 
 def _evidence(submission, root):
@@ -246,11 +281,12 @@ def _evidence(submission, root):
         found += looked("answers", likeness.of_solutions, answers, root)
     result = {
         "claimed": [id for id, each in submission.course.progress.items() if each.get("state") == "right"],
-        "notebooks": [Path(name).stem for name in submission.contents if name.endswith(".ipynb")],
+        "notebooks": cells.beside(submission.contents),
         "answers": answers,
         "code": shown.code(submission, root),
         "alike": likeness.own(submission.contents, answers, root),
     }
+    result["answers"] = answers | shown.misplaced(submission.contents, answers, root)
     result |= {"steps": [], "tables": {}}
     found += looked("runs", _of_records, submission, result)
     return result | {"findings": [asdict(each) for each in found]}

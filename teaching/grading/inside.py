@@ -1,22 +1,39 @@
-"""A notebook, run in the sandbox in replay: what trains hands back the submitted run.
+"""Notebooks of one student, run in the sandbox in replay: what trains hands back the submitted run.
 
-The first line of the standard input is the task: the cells, and where. For every `check` the answers go out, as
+The first line of the standard input names modules; then each line is a task: a notebook's folder and environment. For
+each a process is forked off this one, which has imported what takes long and computed nothing. What it says goes out
+through this one, in pieces, each with its length in front; an empty piece says that all its processes are gone.
+
+To that process come the notebook's cells, one after the other. For every `check` the answers go out, as
 teaching.grading.wire packs them; then the judge outside may call a function of the student's, or ask what the kit's own
 judge says here, and in the end says how it was judged. Nothing that is said here gains a point by itself.
 """
 
 import contextlib
+import ctypes
 import dataclasses
+import gc
+import importlib
+import io
 import json
 import os
 import re
+import select
+import shutil
 import signal
+import stat
+import struct
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 from teaching.grading import wire
 
-SECONDS = 30  # of processor time for a cell; the sandbox has a limit for the clock on the wall
+SECONDS = 30  # of processor time for a cell; the judge outside has a limit for the clock on the wall
+LENGTH = struct.Struct(">I")  # of a piece
+WRITTEN = ("/tmp", "/dev/shm")  # all that can be written in the sandbox
+PR_SET_DUMPABLE = 4  # of Linux' prctl(2)
+_prctl = ctypes.CDLL(None).prctl
 
 
 class CellTime(BaseException):
@@ -28,13 +45,10 @@ class NotHandedIn(Exception):
 
 
 class Outside:
-    """The judge: what is said to it and what it asks."""
+    """The judge: what is said to it and what it asks. heard, said: descriptors of pipes."""
 
-    def __init__(self):
-        self.heard, self.said = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for handle in (0, 1, 2):  # what the notebook prints is of no interest here
-            os.dup2(nothing, handle)
+    def __init__(self, heard, said):
+        self.heard, self.said = os.fdopen(heard, "rb"), os.fdopen(said, "wb", buffering=0)
 
     def say(self, message):
         text = wire.line(message)
@@ -50,17 +64,129 @@ class Outside:
 
 
 def main():
-    outside = Outside()
-    task = outside.hear()
-    os.chdir(task["folder"])
+    """Run the notebooks that the judge names, one after the other: of each nothing is left when the next one begins.
+
+    This is the first process of its sandbox, so no signal of the others reaches it. Nor can they look into it, or open
+    its pipes: PR_SET_DUMPABLE.
+    """
+    if os.getpid() != 1:
+        sys.exit("This ends all processes and removes all files that it can: it runs in a sandbox, and nowhere else.")
+    _prctl(PR_SET_DUMPABLE, 0)
+    judge, out = os.fdopen(os.dup(0), "rb"), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for handle in (0, 1, 2):  # what a notebook prints is of no interest here
+        os.dup2(nothing, handle)
+    prepare(json.loads(judge.readline()))
+    kept = list(_files())
+    for line in judge:
+        task = wire.read(line)
+        if "folder" in task:  # else it was for a notebook that has ended, or its end
+            _restore(kept, task["files"])
+            _run(task, judge, out)
+
+
+def prepare(modules):
+    """Import what notebooks and their judges need. Nothing may be computed: a fork of a used TensorFlow does not
+    work."""
+    for name in ("IPython.core.interactiveshell", "matplotlib.pyplot", "labs.report", "labs.show", *modules):
+        with contextlib.suppress(Exception):  # the notebook says so itself
+            importlib.import_module(name)
+    if "lessons.tryout" in sys.modules:
+        from lessons.tryout import play
+
+        play.prepare()
+    gc.freeze()
+
+
+def _files():
+    """(path, its mode, its content or None) of the folders and files that can be written."""
+    for top in map(Path, WRITTEN):
+        for path in sorted(top.rglob("*")):
+            mode = path.stat().st_mode
+            yield path, stat.S_IMODE(mode), None if stat.S_ISDIR(mode) else path.read_bytes()
+
+
+def _restore(kept, other):
+    """Leave nothing but these of `_files`; other: {path: text} of those that have another content."""
+    os.chdir("/")
+    for path in (path for top in WRITTEN for path in os.scandir(top)):
+        if path.is_dir(follow_symlinks=False):
+            shutil.rmtree(path, onerror=_opened)
+        else:
+            os.unlink(path)
+    for path, mode, content in kept:
+        path.mkdir() if content is None else path.write_bytes(content)
+        path.chmod(mode)
+    for name, text in other.items():
+        Path(name).write_text(text, encoding="utf-8")
+
+
+def _opened(function, path, _):
+    """Remove what was made unreadable: after that shutil.rmtree goes on."""
+    os.chmod(path, 0o700)
+    shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+
+
+def _run(task, judge, out):
+    """Fork a process for a notebook, hand on what it and the judge say, and end all that it has left."""
+    (heard, to), (from_, said) = os.pipe(), os.pipe()
+    notebook = os.fork()
+    if not notebook:
+        with contextlib.ExitStack() as stack:
+            stack.callback(os._exit, 1)
+            for handle in (judge.fileno(), out, to, from_):
+                os.close(handle)
+            _prctl(PR_SET_DUMPABLE, 1)
+            os.environ.update(task["env"])
+            os.chdir(task["folder"])
+            run(Outside(heard, said))
+    os.close(heard)
+    os.close(said)
+    ended = os.pidfd_open(notebook)
+    watched = [judge.fileno(), from_, ended]
+    while True:
+        ready, _, _ = select.select(watched, [], [])
+        if from_ in ready:
+            if piece := os.read(from_, 1 << 16):
+                _send(out, piece)
+            else:
+                watched.remove(from_)
+        elif ended in ready:
+            break
+        if judge.fileno() in ready:
+            if not (piece := os.read(judge.fileno(), 1 << 16)):
+                os._exit(0)
+            with contextlib.suppress(BrokenPipeError):
+                os.write(to, piece)
+    for handle in (to, from_, ended):
+        os.close(handle)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()
+    _send(out, b"")
+
+
+def _send(out, piece):
+    text = LENGTH.pack(len(piece)) + piece
+    while text:
+        text = text[os.write(out, text) :]
+
+
+def run(outside):
+    """Run the cells that the judge sends, in this process."""
+    if "lessons.tryout" in sys.modules:
+        _fork_server()
     replay()
     replace_check(outside)
     from IPython.core.interactiveshell import InteractiveShell
 
     run_cell = InteractiveShell.instance().run_cell
+    sys.path[:] = filter(None, sys.path)  # a file of the student's stands in the place of no module
     signal.signal(signal.SIGPROF, _too_long)
     outside.say({"begun": 1})  # what ends it before is no fault of the notebook
-    for number, source in enumerate(task["cells"]):
+    while (source := outside.hear().get("cell")) is not None:
         limit(SECONDS)
         try:
             result = run_cell(source, store_history=False, silent=True)
@@ -68,9 +194,38 @@ def main():
         except BaseException as raised:
             problem = raised
         limit(0)
-        outside.say({"cell": number, "error": problem and f"{type(problem).__name__}: {problem}"[:300]})
-    outside.say({"done": 1})
+        outside.say({"ran": 1, "error": problem and f"{type(problem).__name__}: {problem}"[:300]})
     os._exit(0)
+
+
+def _fork_server():
+    """Have scripts tried out by a server that is forked here, before anything of the student's runs in this process,
+    instead of by a new one, which would import TensorFlow again."""
+    from lessons.tryout import client, server
+
+    (asked, ask), (replies, reply) = os.pipe(), os.pipe()
+    forked = os.fork()
+    if not forked:
+        with contextlib.ExitStack() as stack:
+            stack.callback(os._exit, 1)
+            os.dup2(asked, 0)
+            os.dup2(reply, 1)
+            os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+            os.setsid()
+            environment = client.environment()
+            os.environ.clear()
+            os.environ.update(environment)
+            server.main()
+    os.close(asked)
+    os.close(reply)
+    client.fork_server.errors = io.BytesIO()
+    client.fork_server.process = SimpleNamespace(  # as subprocess.Popen
+        stdin=os.fdopen(ask, "wb"),
+        stdout=os.fdopen(replies, "rb"),
+        poll=lambda: None,
+        terminate=lambda: os.kill(forked, signal.SIGKILL),
+        communicate=lambda: os.waitpid(forked, 0),
+    )
 
 
 def limit(seconds):

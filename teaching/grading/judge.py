@@ -15,6 +15,8 @@ import queue
 import signal
 import sys
 import threading
+import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -26,10 +28,11 @@ from labs.errors import LabsError
 from labs.measure import breakdown
 from labs.results import log as logs
 from labs.sandbox.walls import WORK
-from teaching.grading import again, plain, reference, wire
+from teaching.grading import again, cells, inside, plain, reference, wire
 from teaching.grading.finding import CheckResult
 
 LIMITS = sandbox.Limits(seconds=300, memory=3 << 30, processes=400, disk=512 << 20, output=16 << 20)
+BEGIN_SECONDS = 120  # more, until its first cell begins: nothing of the student's runs yet
 MESSAGES = 2000  # that one notebook may send
 CPU_SECONDS = 120  # of this process, for judging one notebook
 # Of the kit besides `labs`, what the sandbox shows: the modules of lessons, and what runs a notebook there.
@@ -51,17 +54,25 @@ class Untrusted(Exception):
 
 
 class Talk:
-    """The pipe to a notebook in the sandbox."""
+    """The pipe to a sandbox in which notebooks of one student run, one after the other (teaching.grading.inside).
 
-    def __init__(self, argv, task, **options):
-        self._heard, self._rest, self._asked, self._ended = queue.Queue(), b"", 0, None
-        inside, self._say = os.pipe()
+    alive: whether another one can run in it; running: whether one does. modules: what all of them need; options: of
+    sandbox.run_walled.
+    """
+
+    def __init__(self, modules, **options):
+        self._heard, self._stop, self._asked = queue.Queue(), threading.Event(), 0
+        self._pieces, self._rest, self.alive, self.running = b"", b"", True, False
+        stdin, self._say = os.pipe()
+        self._closing = contextlib.ExitStack()
 
         def go():
+            argv = [sys.executable, "-P", "-m", "teaching.grading.inside"]
             try:
-                with os.fdopen(inside, "rb") as stdin:
-                    done = sandbox.run_walled(argv, stdin=stdin, heard=self._heard.put, **options)
-                self._ended = f"the notebook's process ended (status {done.status})"
+                with os.fdopen(stdin, "rb") as pipe:
+                    pipes = {"stdin": pipe, "heard": self._heard.put, "stop": self._stop}
+                    done = sandbox.run_walled(argv, **pipes, first=True, **options)
+                self._ended = f"the notebook's process ended, with its sandbox (status {done.status})"
                 if done.ended:
                     self._ended = f"the notebook was stopped at its limit of {done.ended}"
             except LabsError as problem:
@@ -69,9 +80,25 @@ class Talk:
             finally:
                 self._heard.put(None)
 
-        self._thread = threading.Thread(target=go, daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=go, daemon=True)
+        thread.start()
+        self._closing.callback(thread.join)
+        self._closing.callback(os.close, self._say)
+        self._closing.callback(self._stop.set)
+        self.say(modules)
+
+    def begin(self, task, seconds):
+        """Let a notebook begin, which has so many seconds. Raises SandboxError if it did not, which is not its own
+        fault."""
+        self._rest, self.running, self._until = b"", True, time.monotonic() + seconds + BEGIN_SECONDS
         self.say(task)
+        try:
+            begun = "begun" in self.hear()
+        except Gone as end:
+            raise sandbox.SandboxError(str(end)) from None
+        if not begun:
+            raise sandbox.SandboxError("the notebook did not begin")
+        self._until = time.monotonic() + seconds
 
     def say(self, message):
         with contextlib.suppress(OSError):  # it has ended: `hear` says so
@@ -80,16 +107,32 @@ class Talk:
                 text = text[os.write(self._say, text) :]
 
     def hear(self):
-        """The next message, a dict. Raises Gone."""
+        """The next message of the notebook, a dict. Raises Gone, also where its time is over."""
         while b"\n" not in self._rest:
-            piece = self._heard.get()
-            if piece is None:
-                raise Gone(self._ended)
-            self._rest += piece
+            (length,) = inside.LENGTH.unpack(self._take(inside.LENGTH.size))
+            if not length:
+                self.running = False
+                raise Gone("the notebook's process ended")
+            self._rest += self._take(length)
             if len(self._rest) > 2 * wire.MOST:
                 self._rest = b"\n"
         line, _, self._rest = self._rest.partition(b"\n")
         return wire.read(line)
+
+    def _take(self, count):
+        """The next bytes of the sandbox, so many."""
+        while len(self._pieces) < count:
+            try:
+                piece = self._heard.get(timeout=max(0, self._until - time.monotonic()))
+            except queue.Empty:
+                self.close()
+                raise Gone("the notebook was stopped at its limit of time") from None
+            if piece is None:
+                self.alive = False
+                raise Gone(self._ended)
+            self._pieces += piece
+        taken, self._pieces = self._pieces[:count], self._pieces[count:]
+        return taken
 
     def ask(self, message):
         """The answer to a message, known by its number; whatever else comes meanwhile is ignored. Raises Gone."""
@@ -100,35 +143,67 @@ class Talk:
         return answer
 
     def close(self):
-        os.close(self._say)
-        self._thread.join()
+        """End all that runs in it."""
+        self.alive = False
+        self._closing.close()
+
+
+class Warm:
+    """The sandbox for some notebooks of a Submission, names in their order: made when it is first asked for, and
+    anew after a notebook that has ended it."""
+
+    def __init__(self, submission, root, notebooks):
+        self.submission, self.root, self.notebooks, self._talk = submission, root, notebooks, None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self._talk:
+            self._talk.close()
+
+    def talk(self):
+        if not self._talk or not self._talk.alive:
+            self.__exit__()
+            lessons = [each.name for each in tasks.lessons().values() if each.notebook in self.notebooks]
+            self._talk = Talk(
+                [f"lessons.{name}.questions" for name in lessons],
+                files=_files(self.submission, self.root), read_only=sandbox.interpreter(*SHOWN),
+                env=_environment(self.submission),
+                limits=replace(LIMITS, seconds=(LIMITS.seconds + BEGIN_SECONDS) * len(self.notebooks)),
+            )  # fmt: skip
+        return self._talk
 
 
 class Raised(Exception):
     """A student's function raised something; the text says what."""
 
 
-def judged(submission, root, notebook, seed):
+def judged(submission, root, notebook, seed, warm=None):
     """({id: CheckResult}, lines on what happened) of the checks of one notebook of a Submission.
 
-    root: of the course; seed: of our own inputs. Raises SandboxError where it failed before the notebook began.
+    root: of the course; seed: of our own inputs; warm: where it runs, after others (default: a sandbox of its own).
+    Raises SandboxError where it failed before the notebook began.
     """
     if f"notebooks/{notebook}.ipynb" not in submission.contents:
+        if why := cells.elsewhere(submission.contents, notebook):
+            return unjudged(root, notebook, why), []
         return dict.fromkeys(reference.asked(root, notebook), CheckResult("open", "outside", NOT_HANDED_IN)), []
     replay, stopped = _Replay(submission, root, notebook, seed), ""
     try:
-        with _clock() as clock:
-            replay.run(clock)
+        own = contextlib.nullcontext(warm) if warm else Warm(submission, root, [notebook])
+        with own as warm, _clock() as clock:
+            replay.run(clock, warm)
     except Gone as end:
         stopped = str(end)
     except TooLong:
         stopped = "to judge what was sent takes too long"
-    rest = dict.fromkeys(replay.asked, CheckResult("open", "outside", "its cell was not reached"))
-    rest = unjudged(root, notebook, stopped) if stopped else rest
-    return rest | replay.found, replay.told + [stopped] * bool(stopped)
+    if stopped:
+        return unjudged(root, notebook, stopped) | replay.found, [*replay.told, stopped]
+    return {id: replay.final(id) for id in replay.asked}, replay.told
 
 
-NOT_HANDED_IN, NOT_DONE = "the notebook was not handed in", "not done"
+NOT_HANDED_IN, NOT_DONE, NO_CELL = "the notebook was not handed in", "not done", "its cell is not in the notebook"
 
 
 def unjudged(root, notebook, why):
@@ -162,46 +237,103 @@ class _Replay:
     def __init__(self, submission, root, notebook, seed):
         self.submission, self.root, self.notebook, self.seed = submission, root, notebook, seed
         self.asked, self.found, self.told = reference.asked(root, notebook), {}, []
+        self.content, self.errors = submission.contents[f"notebooks/{notebook}.ipynb"], {}
 
-    def run(self, clock):
+    def final(self, id):
+        """The CheckResult of a check when all has run. Not done is final only where its cell is blank, or nothing is
+        there that could hold it; else a person looks."""
+        result, contents, every = self.found.get(id), self.submission.contents, cells.read(self.content)[0]
+        for name in (path.removeprefix(cells.OTHERS) for path in contents if path.startswith(cells.OTHERS)):
+            if result and result.state == "open" and result.how != "person" and name in result.text:  # a script
+                return CheckResult("open", "person", f"not judged: {name} was handed in, and not read: {result.text}")
+        if result and result.text != NOT_DONE:
+            return result
+        given = {source.strip() for source in reference.forms(self.root, self.notebook)[1].values()}
+        theirs = [cell for cell in every if id in cell.items]
+        changed = [cell for cell in theirs if cell.source.strip() not in given or not any(self.asked[id].own)]
+        if other := [cell.kind for cell in changed if cell.kind != "code" and (cell.filled or not result)]:
+            why = f"its cell was turned into a {other[0]:.20} cell, which is not run"
+        elif changed and not result:
+            code = [cell for cell in every if cell.kind == "code"]
+            errors = [error for place, error in self.errors.items() if code[place] in changed]
+            why = f"its cell did not get to its check ({(errors or ['nothing in it calls it'])[0]})"
+        else:
+            why = cells.elsewhere(contents, self.notebook, id, bool(theirs))
+        if why:
+            return CheckResult("open", "person", f"not judged: {why}"[:300])
+        return result or CheckResult("open", "outside", NOT_DONE if theirs else NO_CELL)
+
+    def run(self, clock, warm):
         """Run it to its end. Raises Gone and TooLong, with what was found until then; and SandboxError."""
-        text, failed = self.submission.contents[f"notebooks/{self.notebook}.ipynb"], 0
-        cells, damage = plain.cells(text)
-        if damage and not cells:  # an accident on its way, perhaps
-            raise Gone(damage[0])
-        self.told += damage
+        sources, odd = cells.runnable(self.content)
+        if odd and not sources:  # an accident on its way, perhaps
+            raise Gone(odd[0])
+        self.told += odd
         self.found |= {id: _batch(self.submission, id, each.batch) for id, each in self.asked.items() if each.batch}
-        self.student = self._written(text)
-        self.talk = talk = Talk(
-            [sys.executable, "-m", "teaching.grading.inside"], {"folder": f"{WORK}/notebooks", "cells": cells},
-            files=_files(self.submission, self.root), read_only=sandbox.interpreter(*SHOWN),
-            env=_environment(self.submission, self.notebook), limits=LIMITS,
-        )  # fmt: skip
+        self.student, failed = self._written(self.content), 0
+
+        def judge(id, answers):
+            result = self._judged(id, answers)
+            if clock:
+                self.found.pop(id, None)
+                raise TooLong
+            if id not in self.found or result.text != NOT_DONE:  # a copy that was left blank
+                self.found[id] = result
+
         try:
-            _begin(talk)
-            for _ in range(MESSAGES):
-                message = talk.hear()
-                if "done" in message:
-                    break
-                if message.get("error") and not _of_a_blank(message["error"], self.found):
-                    failed += 1
-                    if failed <= plain.FEW:
-                        self.told.append(f"cell {str(message.get('cell'))[:4]}: {str(message['error'])[:200]}")
-                if "check" in message:
-                    id = str(message["check"])
-                    if id in self.asked and not self.asked[id].batch:
-                        result = self._judged(id, message.get("answers"))
-                        if clock:
-                            self.found.pop(id, None)
-                            raise TooLong
-                        self.found[id] = result
-                    talk.say({"judged": 1})
-            else:
-                raise Gone(f"it sent more than {MESSAGES} messages")
+            for place, error in enumerate(self._played(warm, sources, {}, judge)):
+                if error and not _of_a_blank(error, self.found):
+                    self.errors[place], failed = error, failed + 1
+                    self.told += [f"cell {place}: {error[:200]}"] * (failed <= cells.FEW)
         finally:
-            talk.close()
-            if failed > plain.FEW:
-                self.told.append(f"{failed - plain.FEW} more cells ended in an error")
+            self.told += [f"{failed - cells.FEW} more cells ended in an error"] * (failed > cells.FEW)
+        self._judge_without(warm)
+
+    def _judge_without(self, warm):
+        """Judge once more what was right beside code that is not plain: in a process in which none of that has run."""
+        right = {id: result for id, result in self.found.items() if result.state == "right"}
+        doubted = {id: result for id, result in right.items() if result.text.startswith("not judged: ")}
+
+        def judge(id, answers):
+            if id in doubted:
+                state, text = _said_inside(self.talk)
+                self.found[id] = _of_judge(state, "inside", text) if state == "right" else doubted[id]
+
+        if doubted:
+            with contextlib.suppress(Gone, sandbox.SandboxError):
+                for _ in self._played(warm, *self.student.without(), judge):
+                    pass
+
+    def _played(self, warm, sources, files, judge):
+        """Run cells in a process of their own; yields for each the error in which it ended, or "".
+
+        judge(id, answers): called for each check that is judged from here; files: {path: text} of files that differ
+        from what was handed in. Raises Gone, SandboxError, and what `judge` raises.
+        """
+        self.talk, messages = warm.talk(), 0
+        others = {f"{WORK}/{name}": text for name, text in files.items()}
+        task = {"folder": f"{WORK}/notebooks", "env": _preset(self.notebook), "files": others}
+        try:
+            self.talk.begin(task, LIMITS.seconds)
+            for source in sources:
+                self.talk.say({"cell": source})
+                while "ran" not in (message := self.talk.hear()):
+                    messages += 1
+                    if messages > MESSAGES:
+                        raise Gone(f"it sent more than {MESSAGES} messages")
+                    if "check" in message:
+                        id = str(message["check"])
+                        if id in self.asked and not self.asked[id].batch:
+                            judge(id, message.get("answers"))
+                        self.talk.say({"judged": 1})
+                yield str(message.get("error") or "")
+            self.talk.say({"cell": None})
+            with contextlib.suppress(Gone):
+                while True:  # what is left of it ends
+                    self.talk.hear()
+        finally:
+            if self.talk.running:
+                self.talk.close()
 
     def _written(self, text):
         """The Plain of what the student wrote in a notebook, as bytes, and in scripts."""
@@ -272,28 +404,21 @@ class _Replay:
         return False
 
 
-def _begin(talk):
-    """Hear the first message. Raises SandboxError if the notebook did not begin, which is not its own fault."""
-    try:
-        begun = "begun" in talk.hear()
-    except Gone as end:
-        raise sandbox.SandboxError(str(end)) from None
-    if not begun:
-        raise sandbox.SandboxError("the notebook did not begin")
-
-
 def _of_a_blank(error, found):
     """Whether a cell failed because of an open blank: replay goes on after a blank as after an answer."""
     blank = any(each.text == NOT_DONE for each in found.values())
     return blank and ("NoneType" in str(error) or "ellipsis" in str(error))
 
 
-def _environment(submission, notebook):
+def _environment(submission):
     made = {"PYTHONPATH": str(Path(sandbox.interpreter()[-1]).parent), "MPLBACKEND": "Agg", "PYTHONNOUSERSITE": "1"}
     made |= {"LABS_RUNS": f"{WORK}/{submission.runs.relative_to(submission.root)}", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    if preset := next(each.replay for each in tasks.lessons().values() if each.notebook == notebook):
-        made["LABS_PRESET"] = preset
     return made | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), "1")
+
+
+def _preset(notebook):
+    preset = next(each.replay for each in tasks.lessons().values() if each.notebook == notebook)
+    return {"LABS_PRESET": preset} if preset else {}
 
 
 def _files(submission, root):
@@ -380,11 +505,18 @@ def _trusted(submission, id, name, answer):
 
 
 def _inside(talk, student, id):
-    """What the kit's judge says in the sandbox, where only plain code ran beside it."""
-    answer = talk.ask({"judge": 1}).get("judged")
-    if not (isinstance(answer, list) and len(answer) == 2 and answer[0] in ("right", "wrong", "open")):
+    """What the kit's judge says in the sandbox; that something is right only where plain code alone ran beside it."""
+    state, text = _said_inside(talk)
+    if state is None:
         return CheckResult("open", "person", "not judged: it gave no answer")
-    state, text = answer[0], str(answer[1])[:500]
     if state == "right" and (why := student.why_not(id)):
         return CheckResult("right", "person", f"not judged: {why}")
     return _of_judge(state, "inside", text)
+
+
+def _said_inside(talk):
+    """(state, text) of the kit's judge in the sandbox; (None, "") where it says nothing that is understood."""
+    answer = talk.ask({"judge": 1}).get("judged")
+    if isinstance(answer, list) and len(answer) == 2 and answer[0] in ("right", "wrong", "open"):
+        return answer[0], str(answer[1])[:500]
+    return None, ""

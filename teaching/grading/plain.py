@@ -1,11 +1,13 @@
 """Is what a student wrote in a notebook plain code: does it compute, and touch nothing of what judges it?
 
 Code in one process with its judge can change the judge. So where a judge has to run beside it, the code must not import
-more than the notebook does, bind no name of the notebook's own, set no attribute, no item of what it did not make, use
-no name in REACHING, and reach an attribute only where it is known to compute: the course's own code has it,
+more than the notebook does, bind no name of the notebook's own, set no attribute, no item but of what it binds, use no
+name in REACHING, and reach an attribute only where it is known to compute: the course's own code has it,
 or it belongs to a plain value, to the numbers of a run, to numpy's functions or to a figure. So a function of a library
-that loads, runs or sets something is not reached, also one that nobody thought of. What is not plain is not wrong: a
-person looks at it.
+that loads, runs or sets something is not reached, also one that nobody thought of.
+
+What is not plain is not wrong, and may have nothing to do with the answer: the notebook runs once more without it, and
+a person looks at an answer that is not right then.
 """
 
 import ast
@@ -13,7 +15,6 @@ import builtins
 import collections
 import fractions
 import itertools
-import json
 import math
 import statistics
 import string
@@ -24,7 +25,7 @@ from typing import NamedTuple
 from labs import files
 from labs.results.intervals import Estimate
 from labs.results.run import Configuration, Run
-from teaching.grading import magics
+from teaching.grading import cells, magics
 
 _NAMES = {kind: set(names) for kind, names in files.beside(__file__).items()}
 REACHING, MODULES, _LEADING, _WAYS = (_NAMES[kind] for kind in ("reaching", "modules", "leading", "ways"))
@@ -48,59 +49,23 @@ def known():
     return {name for name in found if not name.startswith("_")} - _WAYS
 
 
-def cells(text):
-    """(sources of the code cells of a notebook as bytes, as they are run; lines on what is damaged)."""
-    sources, told = written(text)
-    return list(map(magics.without, sources)), told
-
-
-def written(text):
-    """The same, as they are written: of cells with one id the first."""
-    try:
-        found = json.loads(text)["cells"]
-        code = [cell for cell in found if isinstance(cell, dict) and cell.get("cell_type") == "code"]
-    except (ValueError, KeyError, TypeError, RecursionError) as problem:
-        return [], [f"the notebook cannot be read ({type(problem).__name__})"]
-    twice, kept = [], {}
-    for place, cell in enumerate(code[:MOST]):
-        source, id = cell.get("source", ""), str(cell.get("id"))
-        own = id if id.startswith("labs-") else place
-        if own in kept:
-            twice.append(f"the cell {id:.40} stands in it twice: the first one counts")
-        else:
-            kept[own] = "".join(map(str, source)) if isinstance(source, list) else str(source)
-    told = twice[:FEW] + [f"{len(twice) - FEW} more cells stand in it twice"] * (len(twice) > FEW)
-    if len(code) > MOST:
-        told.append(f"{len(code)} code cells: the first {MOST} are run")
-    return list(kept.values()), told
-
-
 def about(text, names):
-    """{id: sources of the cells that call the check, or bind one of the names that it is called with} of a notebook as
-    bytes. names: {id: those names}."""
-    found = {id: [] for id in names}
-    for source in written(text)[0]:
-        bound = set()
-        with suppress(*magics.UNFIT):
-            bound = set(_bound(magics.tree(magics.without(source))))
-        for id, called_with in names.items():
-            if f'"{id}"' in source or f"'{id}'" in source or bound & called_with:
-                found[id].append(source)
-    return found
+    """{id: sources of the cells that are about the check, or bind one of the names that it is called with}."""
+    return cells.about(text, names, _bound)
 
 
-MOST, FEW = 500, 8  # code cells; lines that say the same of several: all are shown in the feedback
 _BUILTINS = set(dir(builtins))
 
 
 class _Rules(NamedTuple):
     """What a statement must keep to: names that it may not bind, names that it may not use, modules that it may import,
-    attributes that it may reach."""
+    attributes that it may reach, names of which it may set items."""
 
     bound: set
     reaching: set
     modules: set
     reached: set
+    own: set = frozenset()
 
 
 class Plain:
@@ -112,7 +77,7 @@ class Plain:
     """
 
     def __init__(self, fresh, blanks, text, scripts=(), complete=(), typed=()):
-        self.fresh, self.blanks, self.sources, self.scripts = fresh, blanks, cells(text)[0], scripts
+        self.fresh, self.blanks, self.sources, self.scripts = fresh, blanks, cells.runnable(text)[0], scripts
         self.complete, self.typed = complete, typed
 
     @cached_property
@@ -135,15 +100,30 @@ class Plain:
         """What is not plain, as the end of a sentence; None where all is. id: of the check that is judged: a call of
         its own whose arguments are written out is plain where a student writes them all, and of another check anyway.
         """
-        said, rules = self._given
         asked = set() if id in self.typed else {id}
         try:
-            nodes = [node for source in self.sources for node in magics.tree(source).body if ast.dump(node) not in said]
+            odd = [why for _, why in self._judged(asked) if why]
         except magics.UNFIT:
             return "a cell is not Python"
-        odd = [f"{why}, so a person must look" for node in nodes if (why := _odd(node, rules, asked))]
-        odd += [f"{name}: {why}, so a person must look" for name, *of in self.scripts if (why := of_script(*of))]
-        return odd[0] if odd else None
+        odd += [f"{name}: {why}" for name, *forms in self.scripts if (why := of_script(*forms))]
+        return f"{odd[0]}, so a person must look" if odd else None
+
+    def without(self):
+        """(sources of the statements that are plain, {name: text that students were given} of the scripts that are
+        not)."""
+        statements = []
+        with suppress(*magics.UNFIT):
+            statements = [ast.unparse(node) for node, why in self._judged((None,)) if not why]
+        return statements, {name: forms[1] for name, *forms in self.scripts if of_script(*forms)}
+
+    def _judged(self, asked):
+        """(each statement, what is not plain in it or None); asked: of `_odd`. Raises one of magics.UNFIT."""
+        given, rules = self._given
+        nodes = [node for source in self.sources for node in magics.tree(source).body]
+        new = [ast.dump(node) not in given for node in nodes]
+        own = {name for node, is_new in zip(nodes, new, strict=True) if is_new for name in _bound(node)}
+        rules = rules._replace(own=own - rules.bound)
+        return [(node, _odd(node, rules, asked) if is_new else None) for node, is_new in zip(nodes, new, strict=True)]
 
 
 def of_script(changed, fresh, complete=""):
@@ -196,9 +176,9 @@ def _odd(tree, rules, asked=(None,)):
     for name in (*_bound(tree), *_bound_by_text(tree)):
         if name in rules.bound:
             return f"it binds the notebook's own name {name!r:.40}"
-    if _sets_item(tree):
+    if _sets_item(tree, rules.own):
         return "it sets an item of what it did not make"
-    neutral = {call.func for call in ast.walk(tree) if _written_out(call, asked)}
+    neutral = {call.func for call in ast.walk(tree) if _written_out(call, asked) or _replaces(call)}
     for node in ast.walk(tree):
         if node in neutral:
             continue
@@ -228,6 +208,14 @@ def _written_out(node, asked):
     return False
 
 
+def _replaces(node):
+    """Whether it is a call of `replace` as a text has it: a path's, which moves a file, takes one argument."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="replace"), args=[ast.expr() as old, ast.expr() as new, *_]):
+            return not isinstance(old, ast.Starred) and not isinstance(new, ast.Starred)
+    return False
+
+
 def _bound_by_text(tree):
     """The names that `:=`, which binds outside of a comprehension, and `except ... as` bind, wherever they stand."""
     for node in ast.walk(tree):
@@ -246,8 +234,8 @@ def _formats(node):
     return False
 
 
-def _sets_item(node, own=frozenset()):
-    """Whether an item is set of anything but the arguments and names of the function around it."""
+def _sets_item(node, own):
+    """Whether an item is set of anything but `own` names, and the arguments and names of the function around it."""
     if isinstance(node, ast.FunctionDef | ast.Lambda):
         own |= {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
         own |= {name for part in (node.body if isinstance(node.body, list) else ()) for name in _bound(part)}

@@ -27,9 +27,9 @@ def grades(needs_sandbox, tmp_path_factory):
         drawn.extend([] if drawn else [svg(figure)])
         return drawn[0]
 
-    def judged_or_right(submission, root, notebook, seed):
+    def judged_or_right(submission, root, notebook, *more):
         if submission.number in {numbers(out)[who] for who in REPLAYED}:
-            return judged(submission, root, notebook, seed)
+            return judged(submission, root, notebook, *more)
         return {id: judge.CheckResult("right", "outside") for id in reference.asked(root, notebook)}, []
 
     with pytest.MonkeyPatch.context() as patch:

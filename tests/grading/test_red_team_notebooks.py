@@ -14,7 +14,7 @@ from made_grading import notebook as in_cells
 
 from labs.sandbox.walls import WORK
 from teaching.author import sources
-from teaching.grading import plain, reference
+from teaching.grading import handed, judge, plain, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = "01_basic_concepts"
@@ -195,8 +195,42 @@ AROUND = [
     "'{:{0.x}}'.format(mine)",
     "np.load('runs/a.out', allow_pickle=True)",
     "rows[0].speedup.value = 2.0",
+    "rows[0] = mine",
+    "del rows[0]",
+    "(rows / 'a').replace('numpy.py')",
+    "(rows / 'a').replace(*['numpy.py', ''][:1])",
+    "moved = list(map(str.replace, mine, mine))",
+    "def f():\n  global check\n  check = print",
+    "class A:\n  def put(self, f): self.judge = f",
+    "class A(type): pass",
+    "class A:\n  __eq__ = lambda s, o: True\nmine = A()",
+    "mine.__class__ = dict",
+    "from functools import update_wrapper",
+    "functools.update_wrapper(jobs, mine)",
+    "from operator import setitem, attrgetter",
+    "from types import ModuleType",
+    "np.ctypeslib.load_library('x', '.')",
+    "import gc",
+    "import sys\nsys.modules['labs.checks'] = mine",
+    "import sys\nsys.meta_path.insert(0, mine)",
+    "import atexit, signal, threading",
+    "import helper",
+    "open('/proc/self/mem', 'r+b')",
+    "exec(mine)",
+    "compile(mine, '', 'exec')",
+    "@jobs.held.update\ndef f(): pass",
+    "@print\nclass A: pass",
+    "type('A', (), {'__eq__': mine})",
+    "keras.callbacks.LambdaCallback(mine)",
+    "np.frombuffer(mine).view(type=mine)",
+    "with mine as rows: pass",
+    "async def f(): pass",
+    "savefig = plt.savefig",
+    "mine = lambda: (yield).gi_frame.f_back",
 ]
 PLAIN = [
+    "times = {}\ntimes['a'] = 3\ntimes['a'] += 1\ndel times['a']",
+    "table = [[0] * 3 for _ in range(3)]\ntable[1][2] = 4\nmine = 'a-b'.replace('-', '')",
     "!ls; rm scripts/ResNet50.py",
     'text = """\n%time x\n!ls\n"""\n%pip install x',
     "x = (5\n% 3)",
@@ -219,6 +253,53 @@ def test_what_reaches_around_the_judge_is_not_plain_and_what_computes_is():
         assert (student.why_not("resnet50.3") is None) == (code in PLAIN), code
 
 
+# In cells of their own before the answer to concepts.14, which is judged beside them.
+BESIDE = (
+    "import os, json, time\nstarted = time.time()\ncores = os.cpu_count()",
+    "class Clock:\n  def __init__(self): self.times = {}\nclock = Clock()\nclock.times['a'] = 3",
+    "match len([1]):\n  case 1: print('one')",
+    "import labs.checks.judging as j\nj.judge = lambda *_: ('right', '')",
+    "import gc, types\n[o.update(judge=print) for o in gc.get_objects() if type(o) is dict and 'JUDGES' in o]",
+    "import builtins\nbuiltins.next = lambda *_: None",
+    "import threading\nthreading.Thread(target=lambda: [None for _ in iter(int, 1)], daemon=True).start()",
+)
+ANSWER = "from fractions import Fraction\nenough = Fraction({})", START + "check('concepts.14', enough)"
+
+
+def test_what_a_check_does_not_use_leaves_it_judged_and_what_patches_its_judge_gains_nothing(run):
+    for number, how in ((27, "inside"), (28, "person")):
+        found, told = run(NOTEBOOK, *BESIDE, ANSWER[0].format(number), ANSWER[1])
+        assert found["concepts.14"].how == how, (number, found["concepts.14"], told)
+        assert "a person must look" in found["concepts.14"].text or how == "inside"
+
+
+LEAVES = (
+    "import os\nos.kill(1, 9), os.kill(1, 19)",
+    "import os\nfor name in ('mem', 'fd/0', 'environ'):\n  try: open(f'/proc/1/{name}', 'rb')\n"
+    "  except PermissionError: continue\n  raise ValueError(name)",
+    "import os, subprocess\nos.makedirs('/dev/shm/a/b')\nos.chmod('/dev/shm/a', 0)\n"
+    "open('scripts/keras.py', 'w').write('1')\nopen('scripts/ResNet50.py', 'w').write('1')\n"
+    "subprocess.Popen(['sh', '-c', 'trap \"\" TERM; sleep 600; true'], start_new_session=True)",
+)
+FINDS = (
+    "import os\nassert not os.path.exists('/dev/shm/a') and not os.path.exists('scripts/keras.py')",
+    "assert len(open('scripts/ResNet50.py').read()) > 99",
+    "assert len([name for name in os.listdir('/proc') if name.isdecimal()]) < 4",
+)
+
+
+def test_of_a_notebook_nothing_is_left_when_the_next_one_of_its_student_begins(needs_sandbox, tmp_path):
+    names = (NOTEBOOK, "02_averages_and_rings", "06_a_job_for_slurm")
+    works = ((*LEAVES, RIGHT), (*FINDS, "os._exit(3)"), (*FINDS, START + "check('slurm.1', 72)"))
+    given = {f"notebooks/{name}.ipynb": in_cells(*cells) for name, cells in zip(names, works, strict=True)}
+    submission = handed.Submission("001", given, tmp_path)
+    with judge.Warm(submission, ROOT, names) as warm:
+        first, second, third = (judge.judged(submission, ROOT, name, "seed", warm) for name in names)
+        assert warm.talk() is warm.talk()  # one sandbox for all
+    assert first[0]["concepts.14"].state == "right" and first[1] == []
+    assert second[1] == ["the notebook's process ended"] and third[1] == [] and third[0]["slurm.1"].state == "right"
+
+
 def test_every_solution_is_plain():
     for notebook in (Path(name).stem for name in sources.sources(ROOT)):
         complete, fresh = reference.forms(ROOT, notebook)
@@ -227,6 +308,7 @@ def test_every_solution_is_plain():
 
 
 def test_ten_thousand_cells_and_doubles_are_told():
-    cell = {"cell_type": "code", "source": "1", "id": "labs-concepts-1"}
-    sources, told = plain.cells(json.dumps({"cells": [cell] * 9_999}).encode())
-    assert len(sources) == 1 and len(told) == plain.FEW + 2 and "twice" in told[0] and "9999 code cells" in told[-1]
+    """All of the first cells are run, also those with one id: students split and copy cells."""
+    cell = {"cell_type": "code", "source": 'check("concepts.1", 1)', "id": "labs-concepts-1"}
+    sources, told = cells.runnable(json.dumps({"cells": [cell] * 9_999}).encode())
+    assert len(sources) == cells.MOST and "called in 9999 cells" in told[0] and "9999 code cells" in told[-1]
