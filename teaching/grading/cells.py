@@ -42,6 +42,11 @@ def _lessons():
     return {id: lesson.notebook for id, (lesson, _) in tasks.items().items()}
 
 
+def notebooks():
+    """The names of the course's notebooks that have items."""
+    return {*_lessons().values()}
+
+
 def _named(text):
     """The ids of the items whose check a text calls, or whose heading of a written answer it holds."""
     return {id for id in (*_CALLED.findall(text), *kept.HEADING.findall(text)) if id in _lessons()}
@@ -141,4 +146,4 @@ def unreadable(content):
 def beside(contents):
     """The names of the notebooks that a submission holds, or whose work could be in another of its files."""
     names = {path.removeprefix("notebooks/").removesuffix(".ipynb") for path in contents if path.endswith(".ipynb")}
-    return sorted(n for n in {*_lessons().values()} if n in names or elsewhere(contents, n))
+    return sorted(n for n in notebooks() if n in names or elsewhere(contents, n))

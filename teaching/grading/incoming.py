@@ -27,6 +27,7 @@ MOST_FILES = 5000  # of one submission
 MOST_READ = 32 << 20  # of a report, a notebook, all records together: JSON takes thirty times as much memory
 MOST_CODE = 1 << 20  # of all scripts together: their tokens take three hundred times as much
 MOST_EXPORT = 20 << 30  # of all submissions together, packed
+MOST_OTHERS = 20  # that are kept beside a submission
 FEW = 8  # lines that say the same of several files of a submission
 LOST = "not read: "  # how a line on a file begins that nobody has looked at
 _OF_NOTEBOOKS = r"runs/[^/]+\.(json|out|err)|scripts/[^/]+\.py"  # also without their folder
@@ -34,7 +35,6 @@ _PLACES = re.compile(
     r"report\.(pdf|json|schema\.json)|manifest\.json|runs/[^/]+\.(json|out|err)|slurm/[^/]+/[^/]+\.sh"
     rf"|notebooks/({_OF_NOTEBOOKS})"
 )
-_WITHIN = re.compile(rf"(?P<top>([^/]+/){{0,3}}?)(notebooks/)?({_OF_NOTEBOOKS}|\d\d[a-z]?_[^/]+\.ipynb)")
 _OF_A_RUN = re.compile(r".+\.(out|err|maxbatch\.json|breakdown\.json)|progress\.json")  # also in no folder runs/
 _OWN = re.compile(  # of a submission that somebody has unpacked; home: its folder
     r"(?P<home>(?:[^/]+/)*?)"
@@ -91,7 +91,7 @@ class Handed:
         return self.saying(f"{LOST}{self.file}: {why}")
 
 
-@dataclass
+@dataclass(eq=False)
 class _ExportFile:
     """A file of an export: its path there, its date and size, a function that opens it (of a link none), and whose it
     is."""
@@ -137,7 +137,8 @@ def handed_in(source):
         entries = [(archives.entry_path(entry), entry) for entry in archive.infolist()]
         if any(re.match(r"(report|manifest)\.json$|notebooks/", path) for path, _ in entries):  # of one student
             handed = Handed(source.stem, "", "folder", source.name, source.name)
-            yield _opened(handed, source.read_bytes() if source.stat().st_size <= MOST_BYTES else b"")
+            with open(source, "rb") as file:
+                yield _opened(handed, file.read(MOST_BYTES + 1))
             return
         files = [
             _ExportFile(path, entry.date_time, entry.file_size, partial(archive.open, entry))
@@ -167,9 +168,9 @@ def _of_export(files, title):
         each.path = each.path.removeprefix(around)
         if says := _platform(each.path.lstrip("/")):
             each.handed = Handed(source=each.path, stamp=each.stamp, **says)
-    known = [each for each in files if each.handed]
-    others = [each for each in files if not each.handed]
-    nobodys = others if known else _whose(others, title)
+    nobodys = [each for each in files if not each.handed]
+    if len(nobodys) == len(files):
+        nobodys = _whose(files, title)
     for each in files:
         if each.handed and (why := unsafe(each.path)):
             each.handed.saying(f"{each.handed.file}: its path {why}; its content was read all the same")
@@ -182,14 +183,13 @@ def _of_export(files, title):
 def _by_student(found):
     """A Handed for each archive and text answer of each student, or one for all files of a student who packed none."""
     for of_one in grouped(((each.handed.platform, each.handed.id, each.handed.who), each) for each in found).values():
-        packed = [each for each in of_one if each.archive and not each.handed.beside]
         texts = [each.handed for each in of_one if each.handed.beside]
         yield from (each.saying(_TEXT.format(each.file)) if each.platform != "blackboard" else each for each in texts)
-        readable = False
-        for handed in map(_of_archive, packed):
+        files, readable = [each for each in of_one if not each.handed.beside], False
+        for handed in (_of_archive(each) for each in files if each.archive):
             readable |= bool(handed.contents)
             yield handed
-        if loose := [each for each in of_one if each not in packed and not each.handed.beside]:
+        if loose := [each for each in files if not each.archive]:
             yield _of_files(loose, beside=readable)
 
 
@@ -199,13 +199,12 @@ _TEXT = "a text answer ({}): it is not graded here; read it on the platform"
 def _of_archive(file):
     """The Handed of an archive in an export."""
     handed, name = file.handed, _base(file.handed.rest)
-    if file.opened is None:
-        return handed.lost("a symbolic link, or no plain file: it was not followed")
     if file.size > MOST_BYTES:
         return handed.lost(f"it has {file.size >> 20} MiB, more than any submission")
-    if name and not re.fullmatch(r"submission([ -]*\(?\d+\)?)?\.zip", name, re.I):
-        handed.saying(f"misnamed: {name} instead of submission.zip")
-    return _opened(handed, file.read(MOST_BYTES + 1))
+    read = _opened(handed, file.read(MOST_BYTES + 1))
+    if read.contents and name and not re.fullmatch(r"submission([ -]*\(?\d+\)?)?\.zip", name, re.I):
+        read.told.insert(0, f"misnamed: {name} instead of submission.zip")
+    return read
 
 
 def _of_files(loose, beside):
@@ -226,8 +225,7 @@ def _of_files(loose, beside):
             room -= len(content)
     if beside:
         handed.beside = True
-        kept = {place: b"" if _base(place) == "report.pdf" else content for place, content in found.items()}
-        return _lose(handed, lost + [("beside the archive, which counts", path, data) for path, data in kept.items()])
+        return _lose(handed, lost + [("beside the archive, which counts", *each) for each in found.items()])
     if any(map(_OWN.fullmatch, found)):
         handed.saying(f"misnamed: {several(len(loose), 'file')} instead of submission.zip ({some})")
     return _taken(handed, found, lost)
@@ -294,27 +292,29 @@ _COPY = re.compile(r"[ _-]?\(?\d+\)?$")  # what a browser or a person puts behin
 def _names(found, home, flat, firm):
     """For each file of a folder: by which name it is somebody's own; "" where it belongs to the one to whom the folder
     belongs, None where it is nobody's. flat: the folder is the export's; firm: somewhere in it is a submission."""
-    stems = {each.path: re.sub(r"(\.tar)?\.\w{1,8}$", "", _base(each.path)) for each in found}
-    alone = [each for each in found if each.archive or (each.opened is None and not _OWN.fullmatch(each.path))]
-    own = [each for each in found if each.path.endswith(".ipynb") and each.path == home + _base(each.path)]
+    stems = [re.sub(r"(\.tar)?\.\w{1,8}$", "", _base(each.path)) for each in found]
+    alone = [each.archive or (each.opened is None and not _OWN.fullmatch(each.path)) for each in found]
+    packed = [stem for stem, is_alone in zip(stems, alone, strict=True) if is_alone]
+    bases = {base if (base := _AGAIN.fullmatch(stem)[1]) in packed else stem for stem in packed}
     if flat:
-        one = len(alone) == 1 and home and re.fullmatch("submission.*", stems[alone[0].path])
+        one = len(packed) == 1 and home and packed[0].startswith("submission")
     else:
-        bases = [stems[each.path] for each in alone]
-        again = re.compile(r"(?:.* - )?(.*?)(?: ?\(\d+\))?")  # put in front of late ones, or behind the name of a copy
-        one = not alone or len({stem if (stem := again.fullmatch(b)[1]) in bases else b for b in bases}) == 1
-    lessons = [cells.lesson(each.read(MOST_READ)) for each in own]
-    proper = any(stems[each.path] == lesson for each, lesson in zip(own, lessons, strict=True))
-    apart = len(own) > 1 and ((flat and not proper) or (len(set(lessons)) < len(own) and (flat or not proper)))
-    for each in found:
-        if each in alone:
-            yield "" if one else stems[each.path]
-        elif each in own and apart:
-            yield stems[each.path]
+        one = len(bases) == 1
+    books = [each.path for each in found if each.path.endswith(".ipynb") and each.path == home + _base(each.path)]
+    lessons = {each.path: cells.lesson(each.read(MOST_READ)) for each in found if each.path in books}
+    proper = any(_base(path) == f"{lesson}.ipynb" for path, lesson in lessons.items())
+    again = len({*lessons.values()}) < len(books)
+    apart = len(books) > 1 and ((again or not proper) if flat else (again and not proper))
+    for each, stem, is_alone in zip(found, stems, alone, strict=True):
+        if is_alone or (apart and each.path in lessons):
+            yield "" if is_alone and one else stem
         elif flat and not _OWN.fullmatch(each.path):
-            yield None if firm else stems[each.path]
+            yield None if firm else stem
         else:
             yield ""
+
+
+_AGAIN = re.compile(r"(?:.* - )?(.*?)(?: ?\(\d+\))?")  # words in front of a late one, a number behind a copy
 
 
 def _common(homes):
@@ -385,19 +385,20 @@ def _taken(handed, found, lost):
     taken, moved, notebooks = Counter(), 0, {}
 
     def take(place, path):
-        what, most = _room(place)
-        if taken[what] + len(found[path]) > most:
-            size = len(found[path]) / 2**20
-            lost.append((f"{size:.3g} MiB, more than any has", f"{path:.80}", None))
+        (what, most), size = _room(place), len(found[path])
+        if place in handed.contents or unsafe(place):
+            lost.append((f"{place:.80} stands in it twice, or is no name for a file", f"{path:.80}", found[path]))
+        elif taken[what] + size > most:
+            lost.append((f"{size / 2**20:.3g} MiB, more than any has", f"{path:.80}", None))
         else:
-            taken[what] += len(found[path])
+            taken[what] += size
             handed.contents[place] = found[path]
 
     for path, content in found.items():
         place, base = path.removeprefix(top), _base(path)
         if place.endswith(".lock"):
             continue
-        if _PLACES.fullmatch(place) and not unsafe(place):
+        if _PLACES.fullmatch(place):
             take(place, path)
         elif lesson := _notebook(base, content):
             notebooks.setdefault(lesson, []).append(path)
@@ -407,7 +408,7 @@ def _taken(handed, found, lost):
         elif _OF_A_RUN.fullmatch(base) or b'"step_seconds"' in content:
             handed.saying(f"counted as runs/{base}: {path:.80}")
             take(f"notebooks/runs/{base}", path)
-        elif base in _scripts() and not any(each.endswith(f"scripts/{base}") for each in found):
+        elif base in _named("scripts") and not any(each.endswith(f"scripts/{base}") for each in found):
             handed.saying(f"counted as scripts/{base}: {path:.80}")
             take(f"notebooks/scripts/{base}", path)
         else:
@@ -435,23 +436,14 @@ def _notebook(name, content):
     """The name of the course's notebook that a file is, whatever it is called; None if it is none of them."""
     stem = name.removesuffix(".ipynb")
     if name.endswith(".ipynb") or (content.lstrip()[:1] == b"{" and b'"cells"' in content):
-        return cells.lesson(content) or (stem if stem in _lessons() else None)
+        return cells.lesson(content) or (stem if stem in cells.notebooks() else None)
     return None
 
 
 @cache
-def _lessons():
-    return {lesson.notebook for lesson in tasks.lessons().values()}
-
-
-@cache
-def _scripts():
-    return {name for _, item in tasks.items().values() for name in item.evidence.scripts}
-
-
-@cache
-def _batch():
-    return {name for _, item in tasks.items().values() for name in item.evidence.batch}
+def _named(kind):
+    """The names of the course's scripts, or of its files for batch."""
+    return {name for _, item in tasks.items().values() for name in getattr(item.evidence, kind)}
 
 
 def _lose(handed, lost):
@@ -461,21 +453,25 @@ def _lose(handed, lost):
         handed.told += [f"{LOST}{name}: {why}" for name in names[:FEW]]
         handed.told += [f"{LOST}{len(names) - FEW} others: {why}"] * bool(names[FEW:])
     for _, name, content in lost:
-        base = re.sub(r"[^\w.() -]", "_", _base(name.strip("'\"").replace("\\", "/")))[-80:]
-        work = PurePosixPath(base.lower()).suffix in _WORK and (content is None or cells.unreadable(content))
-        if content != b"" and (work or base in _batch() or cells.items(content or b"") or base.endswith(".ipynb")):
-            kept = content if content and len(content) <= room else b""
+        base = re.sub(r"[^\w.() -]", "_", _base(archives.normal(name.strip("'\""))))[-80:].strip(". ") or "file"
+        searched = content is not None and not cells.unreadable(content)
+        could = cells.items(content) if searched and len(content) <= MOST_READ else content != b""
+        known = PurePosixPath(base.lower()).suffix in _WORK and base != "report.pdf"
+        if (known and could) or (content and (base in _named("batch") or base.endswith(".ipynb"))):
+            full = sum(path.startswith(cells.OTHERS) for path in handed.contents) > MOST_OTHERS
+            kept = content if content and len(content) <= room and not full else b""
             room -= len(kept)
-            handed.contents.setdefault(cells.OTHERS + base, kept)
+            handed.contents.setdefault(cells.OTHERS + ("more" if full else base), kept)
     return handed
 
 
 def _top(found):
     """The folder in which the files of a submission lie, with / at its end: of its report, else of most notebooks."""
-    tops = [name.removesuffix("report.json") for name in found if re.fullmatch(r"([^/]+/){0,3}report\.json", name)]
-    counted = Counter(match["top"] for match in map(_WITHIN.fullmatch, found) if match)
-    tops = tops or [top for top, count in counted.items() if count == max(counted.values())]
-    return min(tops, key=len, default="")
+    tops = [
+        path.removesuffix("report.json") for path in found if path == "report.json" or path.endswith("/report.json")
+    ]
+    counted = Counter(own["home"] for own in map(_OWN.fullmatch, found) if own)
+    return min(tops or [home for home in counted if counted[home] == max(counted.values())], key=len, default="")
 
 
 def _room(place):

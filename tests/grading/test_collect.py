@@ -6,6 +6,7 @@ import os
 import stat
 import zipfile
 
+import made_grading
 import pytest
 from made_grading import RECORD, submission
 
@@ -13,7 +14,7 @@ from labs import files
 from labs.checks import tasks
 from labs.errors import UseError
 from labs.report.archive import zipped
-from teaching.grading import collect, incoming
+from teaching.grading import cells, collect, incoming
 
 
 def raw(*entries):
@@ -55,14 +56,34 @@ FEW = zipped({"report.json": b"{}", "report.pdf": b"%PDF" * 999})
 SPOILT = FEW.index(b"report.pdf") + 15  # in the bytes of this file
 # {what: (the file, a line on it, the names that are kept of it, where that matters)}
 HOSTILE = {
-    "leads_out": (raw(("../../up.json", b"x"), REPORT), "'../../up.json' leads out of the folder", None),
-    "linked": (raw((LINK, "/etc/x"), REPORT), "report.pdf: a symbolic link", {"report.json"}),
+    "leads_out": (
+        raw(("../../up.json", b"x"), REPORT),
+        "not read: '../../up.json': its path leads out of the folder",
+        None,
+    ),
+    "linked": (raw((LINK, "/etc/x"), REPORT), "not read: report.pdf: a symbolic link", {"report.json"}),
     "bomb": (raw(*((f"runs/{n}.out", bytes(110 << 20)) for n in "ab")), "unpacks to more than 200 MiB", {"runs/a.out"}),
-    "many": (raw(*((f"notebooks/runs/r{n}.out", b"") for n in range(5001))), "5001 files, more than any", set()),
-    "damaged": (submission()[:200], "damaged: it cannot be read as a zip", set()),
-    "nested": (raw(("mine/submission.zip", submission())), "nested: mine/submission.zip is a zip in a zip", None),
-    "others": (raw(("report.json", b""), ("notes.docx", b"x")), "notes.docx: no file of a submission; left out", None),
-    "an_entry": (FEW[:SPOILT] + b"\xff" * 4 + FEW[SPOILT + 4 :], "is damaged: left out", {"report.json"}),
+    "many": (
+        raw(*((f"notebooks/runs/r{n}.out", b"") for n in range(5001))),
+        "more than 5000 files, more than any",
+        set(),
+    ),
+    "damaged": (submission()[:200], "not read: its file: it is damaged", set()),
+    "nested": (
+        raw(("mine/submission.zip", submission())),
+        "nested: mine/submission.zip is an archive in an archive",
+        None,
+    ),
+    "others": (
+        raw(REPORT, ("notes.docx", b"\0")),
+        "not read: notes.docx: no file of a submission",
+        {"report.json", "others/notes.docx"},
+    ),
+    "an_entry": (
+        FEW[:SPOILT] + b"\xff" * 4 + FEW[SPOILT + 4 :],
+        "not read: report.pdf: it is damaged",
+        {"report.json"},
+    ),
     "all_notebooks": (zipped(EVERY), "complete", EVERY.keys()),
 }
 
@@ -92,8 +113,9 @@ def test_of_several_submissions_the_last_one_that_can_be_read_counts(tmp_path):
     misnamed, again, damaged, beside = told["Ada"]
     assert misnamed == "misnamed: final.zip instead of submission.zip"
     assert again == "handed in 3 times: the last one that can be read counts"
-    assert damaged.startswith("another one, submission (1).zip: damaged: ")
-    assert beside == "beside the zip, and not read: x.pdf"
+    assert damaged.startswith("another one, submission (1).zip: not read: submission (1).zip: it is damaged")
+    assert beside == "not read: x.pdf: beside the archive, which counts"
+    assert collect.not_read({"001": told["Ada"], "002": ["complete"]}).keys() == {"001"}
     assert f"001: {misnamed}" in collect.collect(tmp_path / "in", tmp_path / "grades")
 
 
@@ -104,7 +126,7 @@ def test_what_would_take_much_memory_is_left_out(tmp_path, monkeypatch):
     held |= {f"notebooks/runs/{n}.json": b" " * 1500 for n in range(3)} | {"notebooks/runs/0.out": bytes(9000)}
     told, kept = collected(tmp_path, ada=submission(held | {"report.pdf": bytes(4001)}))
     assert held.keys() - kept["ada"].keys() == {"notebooks/scripts/b.py", "notebooks/runs/2.json"}
-    assert sum("more than any has; left out" in line for line in told["ada"]) == 3 and "report.pdf" not in kept["ada"]
+    assert sum("more than any has" in line for line in told["ada"]) == 3 and "report.pdf" not in kept["ada"]
 
 
 def test_a_folder_is_read_without_following_links(tmp_path):
@@ -129,3 +151,40 @@ def test_a_submission_alone_is_no_export_of_many_and_nothing_is_a_refusal(tmp_pa
     files.write(tmp_path / "submission.zip", submission())
     told, held = collected(tmp_path, tmp_path / "submission.zip")
     assert told == {"submission": ["complete"]} and RECORD in held["submission"]
+
+
+NOTEBOOK = made_grading.notebook("from labs.checks import check", "check('resnet50.5', 1)", 'check("resnet50.4", 2)')
+LESS = made_grading.notebook('check("resnet50.4", 2)')
+NAMES = "05_resnet50_scaling (1).ipynb", "Copy of 05.ipynb", "week 1/Untitled.ipynb", "05_resnet50_scaling.ipynb.txt"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_is_known_by_what_it_says_and_of_two_the_one_counts_in_which_more_is_filled_in(name, tmp_path):
+    told, held = collected(
+        tmp_path, ada=zipped({name: NOTEBOOK}), bob=zipped({"05_resnet50_scaling.ipynb": LESS, name: NOTEBOOK})
+    )
+    assert told["ada"][-1] == f"counted as 05_resnet50_scaling.ipynb: {name}"
+    placed = {"notebooks/05_resnet50_scaling.ipynb": NOTEBOOK}
+    assert held["ada"] == placed and held["bob"] == placed | {"others/05_resnet50_scaling.ipynb": LESS}
+    assert (
+        f"{name} counts as 05_resnet50_scaling.ipynb, of several the one in which more is filled in" in told["bob"][-1]
+    )
+
+
+def test_what_could_hold_work_and_cannot_be_run_is_kept_for_a_person(tmp_path):
+    page = b"<html><i>check</i><i>(</i><i>&quot;resnet50.5&quot;</i>"
+    work = {
+        "05.py": b"check('resnet50.5', 1)",
+        "06.html": page,
+        "mine.pdf": b"%PDF",
+        "rest.7z": b"7z\xbc\xaf\0",
+        "..": b"",
+    }
+    told, held = collected(
+        tmp_path, ada=zipped(work | {"report.json": b"{}", "data.npy": b"\0", "README.md": b"Hello"})
+    )
+    assert held["ada"].keys() == {"report.json", *(f"others/{name}" for name in work if name != "..")}
+    assert sum(line.startswith("not read: ") for line in told["ada"]) == 7
+    assert all(cells.elsewhere(held["ada"], lesson.notebook) for lesson in tasks.lessons().values())
+    del held["ada"]["others/mine.pdf"], held["ada"]["others/rest.7z"]
+    assert cells.beside(held["ada"]) == ["05_resnet50_scaling"]

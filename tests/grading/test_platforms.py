@@ -6,6 +6,7 @@ The tables are made here as the platforms make them, in several languages.
 import csv
 import io
 import json
+import tarfile
 import zipfile
 from functools import partial
 
@@ -65,21 +66,20 @@ ENTRIES = {
     "Ty\x1b\nOx_29_assignsubmission_file_/x.rar": b"Rar!",
 }
 TEXT = "a text answer ("
-MOVED = "its notebooks and scripts lie in no folder notebooks/ (2 files): they were put there"
-NO_ZIP = "unreadable: no zip, where submission.zip is asked for: "
+MOVED = "its notebooks and scripts lie in no folder notebooks/ (2 files)"
 # {who: (id, names of the files that are kept, how the lines on them begin)}
 WANTED = {
     "Ada King": ("1", KEPT, []),
-    "Bob": ("14", KEPT, ["handed in 2 times", "another one, submission.zip: damaged: "]),
+    "Bob": ("14", KEPT, ["handed in 2 times", "another one, submission.zip: not read: "]),
     "Eve": ("13", KEPT, []),
     "Hal": ("18", set(), [TEXT, "empty: nothing came that can be graded here"]),
     "Ida": ("19", KEPT, [TEXT]),
     "van_dyke_anna": ("4711", KEPT, [TEXT]),
-    "kingada": ("4712", KEPT, ["handed in 2 times", "beside the zip, and not read: text.html"]),
-    "Mia": ("22", {f"notebooks/{NOTEBOOK}"}, [MOVED.replace("2", "1"), f"{NOTEBOOK} stands in"]),
+    "kingada": ("4712", KEPT, ["handed in 2 times", "not read: text.html: beside the archive"]),
+    "Mia": ("22", {f"notebooks/{NOTEBOOK}", f"others/{NOTEBOOK}"}, [f"not read: {NOTEBOOK}: notebooks/"]),
     "Ned": ("23", PLACED, [f"misnamed: 3 files instead of submission.zip ({NOTEBOOK}", MOVED]),
     "Pia": ("25", {"report.json", RECORD}, ["its files lie in mine/"]),
-    "Ty\x1b\nOx": ("29", set(), ["x.rar: its path is no plain path", NO_ZIP + "x.rar"]),
+    "Ty\x1b\nOx": ("29", set(), ["x.rar: its path is no plain path", "not read: x.rar: rar archives"]),
 }
 
 
@@ -100,6 +100,63 @@ def test_whatever_an_export_holds_is_each_students_own_and_a_line_and_no_name_is
     report = (tmp_path / "grades/collection.json").read_text()
     assert not any(who in report for who in ("Ada King", "Mia", "Ned", "van_dyke", "kingada"))
     assert around or collected(ENTRIES, source="unpacked")[1] == held
+
+
+ABGABEN, LAB = "Blatt 1/Abgaben/Team ", "Lab 5_ada_attempt_2026-11-0"
+# Exports of platforms that have no module here: the paths in them, and which of the files is whose.
+OTHERS = {
+    "ILIAS": (
+        [f"{ABGABEN}7/King_Ada_u1_11/submission.zip", f"{ABGABEN}8/Moe_Bob_u2_12/submission.zip"]
+        + [f"{ABGABEN}8/Poe_Cy_u3_13/Late Submission - submission.zip", "Blatt 1/status.csv"],
+        {"Team 7/King_Ada_u1_11": 0, "Team 8/Moe_Bob_u2_12": 1, "Team 8/Poe_Cy_u3_13": 2},
+    ),
+    "Blackboard": (
+        [
+            f"{LAB}2-10-00-00_mine",
+            f"{LAB}1-10-00-00_submission.zip",
+            f"{LAB}1-10-00-00.txt",
+            f"Lab 5_bob_k{LAB[9:]}1-09-00-00.txt",
+        ],
+        {"Lab 5_ada": 0, "Lab 5_bob_k": None},
+    ),
+    "A+": (
+        ["12_file1_submission2", "12_file1_submission1", "13+14_file1_submission1", "info.csv"],
+        {"12": 0, "13+14": 2},
+    ),
+    "Sakai": (
+        [f"Lab/{who}/Submission attachment(s)/submission.zip" for who in ("King, Ada(ak)", "Moe, Bob(bm)")]
+        + ["Lab/King, Ada(ak)/timestamp.txt", "Lab/grades.csv"],
+        {"King, Ada(ak)": 0, "Moe, Bob(bm)": 1},
+    ),
+    "of groups": (["A/ada.zip", "A/bob.zip", "B/cy.zip", "B/cy (1).zip"], {"A/ada": 0, "A/bob": 1, "B": 3}),
+    "flat": (["submission.zip", "submission (1).zip"], {"submission": 0, "submission (1)": 1}),
+    "from Windows": (["in\\ada\\submission.ZIP", "in\\bob\\my work.zip.download"], {"ada": 0, "bob": 1}),
+}
+
+
+@pytest.mark.parametrize("platform", OTHERS)
+def test_of_a_platform_that_is_not_known_nobody_is_taken_for_somebody_else(platform, collected):
+    paths, wanted = OTHERS[platform]
+    packed = {path: submission({"report.json": b"%d" % n}) for n, path in enumerate(paths)}
+    told, held = collected({path: b"text" if path[-4:] in (".txt", ".csv") else packed[path] for path in paths})
+    assert {who: int(of["report.json"]) if of else None for who, of in held.items()} == wanted
+    apart = [who for who, lines in told.items() if any("kept apart" in line for line in lines)]
+    assert apart == {"ILIAS": [*wanted][1:], "of groups": ["A/ada", "A/bob"], "flat": ["submission (1)"]}.get(
+        platform, []
+    )
+
+
+def test_an_archive_is_known_by_its_content(collected):
+    """Also in a tar, with Windows' backslashes, and with names in UTF-8 whose flag is missing, as macOS packs."""
+    buffer, work = io.BytesIO(), {"notebooks/runs/Lösung.out": b"", "report.json": b"{}"}
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name in work:
+            archive.addfile(tarfile.TarInfo(f"./{name}"))
+    windows = zipped({name.replace("/", "\\"): content for name, content in work.items()} | {"notebooks\\": b""})
+    mac = zipped({"notebooks/runs/L--sung.out": b"", "report.json": b"{}"}).replace(b"L--sung", "Lösung".encode())
+    entries = dict(zip(("work.tgz", "submission", "submission.zip"), (buffer.getvalue(), windows, mac), strict=True))
+    _, held = collected({f"A{n}_{n}_assignsubmission_file_/{name}": entries[name] for n, name in enumerate(entries)})
+    assert [each.keys() for each in held.values()] == [work.keys()] * 3
 
 
 # ---- Moodle's worksheet
