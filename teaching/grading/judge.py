@@ -282,8 +282,9 @@ class _Replay:
 
         try:
             for place, error in enumerate(self._played(warm, sources, {}, judge)):
+                self.errors |= {place: error} if error else {}
                 if error and not _of_a_blank(error, self.found):
-                    self.errors[place], failed = error, failed + 1
+                    failed += 1
                     self.told += [f"cell {place}: {error[:200]}"] * (failed <= cells.FEW)
         finally:
             self.told += [f"{failed - cells.FEW} more cells ended in an error"] * (failed > cells.FEW)
