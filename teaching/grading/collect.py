@@ -58,9 +58,13 @@ def collect(source, out):
             last.contents = each.contents | last.contents
         last.told += ["empty: nothing came that can be graded here"] * last.beside
         files.write(out / f"submissions/{number}.zip", zipped(last.contents))
-        report[number] = [printable(line).replace("\n", r"\n") for line in last.told] or ["complete"]
+        report[number] = _printable(last.told) or ["complete"]
     files.write(out / "collection.json", json.dumps(dict(sorted(report.items())), indent=1, ensure_ascii=False))
-    return [f"{number}: {line}" for number in sorted(report) for line in report[number]] + nobodys
+    return [f"{number}: {line}" for number in sorted(report) for line in report[number]] + _printable(nobodys)
+
+
+def _printable(lines):
+    return [printable(line).replace("\n", r"\n") for line in lines]
 
 
 def not_read(report):

@@ -42,7 +42,7 @@ def page(graded, number, made):
         "unread": unread,
         "collected": "".join(collected[:1]),
         "good": _good(made, rules)[:GOOD],
-        "steps": _steps(found, made, rules, pinned, own)[:STEPS],
+        "steps": _steps(made, rules, pinned, own)[:STEPS],
         "comments": given,
         "said": [clean(each) for each in said],
         "off": f"{-sum(line.points for line in off):g}" if off else "",
@@ -134,7 +134,7 @@ def _good(made, rules):
     return lines
 
 
-def _steps(found, made, rules, pinned, own):
+def _steps(made, rules, pinned, own):
     """What to do next, with what it can bring: [{do, why, points}], the most points first."""
     steps, blank, unwritten = [], {}, {}
     lost = {line.id: line.of - line.points for line in made if not line.open and line.of and line.of > line.points}
@@ -158,12 +158,12 @@ def _steps(found, made, rules, pinned, own):
         why = "Nothing is written yet." + (f" Its cell is in {_lesson(answer)}." if answer in _course() else "")
         steps.append((sum(line.of for line in lines), f"Write your answer to {_quoted(answer, rules)}", why))
     for notebook, lines in blank.items():
-        steps.append((sum(line.of for line in lines), *_fill(notebook, lines, found, rules)))
+        steps.append((sum(line.of for line in lines), *_fill(notebook, lines, rules)))
     steps.sort(key=lambda step: -step[0])
     return [{"points": _count(points, "point"), "do": do, "why": why} for points, do, why in steps]
 
 
-def _fill(notebook, lines, found, rules):
+def _fill(notebook, lines, rules):
     """(what to do, why) about questions of a notebook that have no answer."""
     where = _lesson(lines[-1].id) if notebook else "the questions of your instructor's"
     ids = list(dict.fromkeys(rules.question(line.id) for line in lines))
@@ -172,10 +172,6 @@ def _fill(notebook, lines, found, rules):
     reasons = {line.why for line in lines if line.id in rules.checks}
     if reasons == {"the notebook was not handed in"}:
         return f"Hand in {where}", f"It was not in your submission; {_count(len(ids), 'question')}: {names}."
-    if reasons == {"its cell was not reached"}:
-        errors = [clean(line.partition(", ")[2]) for line in found["told"] if line.startswith(f"{notebook}, cell")]
-        stop = "".join(f" The first error: {error}." for error in errors[:1])
-        return f"Run {where}, from its first cell to its last", f"It stopped before: {names}.{stop}"
     return f"Go on with {where}", f"It has {_count(len(ids), 'question')} without an answer: {names}."
 
 

@@ -53,7 +53,7 @@ def _check(id, of, judged, share, pin, handed):
         why = f"a person has given it {share * of:g} of {of:g} points"
         return PointsLine(id, share * of, of, why, state=_state(share))
     if not handed:
-        return PointsLine(id, 0.0, of, "nothing was handed in", state="not done")
+        return PointsLine(id, 0.0, of, "nothing that was handed in can be read", state="not done")
     if judged is None:
         return PointsLine(id, 0.0, of, NOT_JUDGED, open=True, state="open")
     if "fell" in judged:
