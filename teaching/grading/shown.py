@@ -24,13 +24,15 @@ def code(submission, root):
     found = {}
     for lesson in tasks.lessons().values():
         notebook = f"notebooks/{lesson.notebook}.ipynb"
-        if notebook not in submission.contents:
+        held = [content for path, content in submission.contents.items() if path.startswith((notebook, cells.OTHERS))]
+        if not held:
             continue
         asked = reference.asked(root, lesson.notebook)
         given = set(map(str.strip, reference.forms(root, lesson.notebook)[1].values()))
         names = {id: {name for name in each.names if name} for id, each in asked.items()}
-        for id, sources in plain.about(submission.contents[notebook], names).items():
-            written = [source for source in sources if source.strip() not in given]
+        about = [plain.about(content, names) for content in held]
+        for id in names:
+            written = [source for sources in about for source in sources[id] if source.strip() not in given]
             if batch := asked[id].batch:
                 paths = sorted(submission.root.glob(f"slurm/*/{batch}"))
                 written = [path.read_text(errors="replace") for path in paths]

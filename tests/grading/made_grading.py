@@ -93,7 +93,7 @@ def students():
     yield {}, {}
 
     left = judged("open", "person", "not judged: it imports 'os'")
-    stopped = {id: judged("open", "person", "not judged: its cell did not get to its check") for id in ("slurm_2", "slurm_3")}
+    stopped = {id: judged("open", "person", "not judged: nothing calls it") for id in ("slurm_2", "slurm_3")}
     told = [f"{NOTEBOOKS[2]}, cell 31: NameError: name 'rows' is not defined in /tmp/labs/notebooks/own.py"]
     code = {"slurm.1": "import os\nepochs_together = 72"}
     yield report, answered | {"checks": checks(slurm_1=left, **stopped), "told": told, "code": code}
