@@ -21,11 +21,11 @@ LONGEST = 20_000  # characters of the code of a check
 def code(submission, root):
     """{id: source} of what a student wrote for each check: the cells that call it or bind what it is called with, as
     far as they are not as the course gives them; of a check of a batch script, that."""
-    found = {}
+    found, others = {}, [held for path, held in submission.contents.items() if path.startswith(cells.OTHERS)]
     for lesson in tasks.lessons().values():
-        notebook = f"notebooks/{lesson.notebook}.ipynb"
-        held = [content for path, content in submission.contents.items() if path.startswith((notebook, cells.OTHERS))]
-        if not held:
+        held = [submission.contents.get(f"notebooks/{lesson.notebook}.ipynb", b"")]
+        held += [content for content in others if cells.lesson(content) == lesson.notebook]
+        if not any(held):
             continue
         asked = reference.asked(root, lesson.notebook)
         given = set(map(str.strip, reference.forms(root, lesson.notebook)[1].values()))
