@@ -3,6 +3,8 @@
 release     course.zip, what students get, and that it gives nothing away
 store       the files of a grading, each with its schema
 incoming    exports and folders read, whatever comes in
+archives    zip and tar, known by their content
+cells       cells of notebooks, found by what they say, and where else work could be
 collect     submissions brought together under numbers
 moodle, canvas  the files of each of these platforms: names in its export, its table of points
 worksheet   a platform's file with the points in it, and feedback as it takes it back
