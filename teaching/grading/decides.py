@@ -53,6 +53,6 @@ def code(text):
     """Python text without comments, docstrings and positions."""
     tree = parse(text)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | regions.DEFINITION) and ast.get_docstring(node, clean=False) is not None:
+        if isinstance(node, (ast.Module, *regions.DEFINITION)) and ast.get_docstring(node, clean=False) is not None:
             node.body[:1] = [ast.Pass()]
     return ast.dump(tree)
