@@ -55,7 +55,7 @@ def lines_of(tmp_path, number):
     return {each.id: (each.points, each.open) for each in points.points_lines(found, rules, decided.get(number))}
 
 
-def all_right(submission, root, notebook, seed):
+def all_right(submission, root, notebook, *_):
     """In place of judge.judged: every check of a notebook that was handed in is right."""
     state = "right" if f"notebooks/{notebook}.ipynb" in submission.contents else "open"
     return {id: CheckResult(state, "outside") for id, (of, _) in tasks.items().items() if of.notebook == notebook}, []
@@ -96,7 +96,7 @@ def test_a_check_that_was_mended_gives_points_and_takes_none_without_a_person(tm
         of_id = zip((5, 13, 14), states, strict=True)
         found = {f"resnet50.{n}": CheckResult(state, "outside", f"it is {state}.") for n, state in of_id}
         monkeypatch.setattr(judge, "judged", lambda *_: (found, []))
-        monkeypatch.setattr(check, "_kit", lambda root: str(states))
+        monkeypatch.setattr(check.decides, "judged_by", lambda *_: str(states))
         return grade("in", tmp_path / "in", "--notebooks", "05")
 
     hand_in(tmp_path, "one")
