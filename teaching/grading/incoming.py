@@ -5,7 +5,7 @@ limits, and kept at the places that a submission has. Whatever is not read is to
 missed elsewhere is kept in others/, for a person.
 """
 
-import itertools
+import io
 import os
 import re
 import stat
@@ -21,9 +21,8 @@ from labs.course.release import unsafe
 from labs.errors import UseError
 from labs.printed import few, grouped, several
 from teaching.grading import archives, canvas, cells, moodle
-from teaching.grading.archives import MOST_BYTES
 
-MOST_FILES = 5000  # of one submission
+MOST_BYTES, MOST_FILES = 200 << 20, 5000  # of one submission, unpacked
 MOST_READ = 32 << 20  # of a report, a notebook, all records together: JSON takes thirty times as much memory
 MOST_CODE = 1 << 20  # of all scripts together: their tokens take three hundred times as much
 MOST_EXPORT = 20 << 30  # of all submissions together, packed
@@ -35,7 +34,6 @@ _PLACES = re.compile(
     r"report\.(pdf|json|schema\.json)|manifest\.json|runs/[^/]+\.(json|out|err)|slurm/[^/]+/[^/]+\.sh"
     rf"|notebooks/({_OF_NOTEBOOKS})"
 )
-_OF_A_RUN = re.compile(r".+\.(out|err|maxbatch\.json|breakdown\.json)|progress\.json")  # also in no folder runs/
 _OWN = re.compile(  # of a submission that somebody has unpacked; home: its folder
     r"(?P<home>(?:[^/]+/)*?)"
     r"(?:(?:notebooks|runs|scripts|slurm)/.+|report\.(?:pdf|json|schema\.json)|manifest\.json|[^/]+\.ipynb)"
@@ -125,7 +123,7 @@ def handed_in(source):
         raise UseError(f"{source} is no folder and no zip.")
     with open(source, "rb") as file:
         kind = archives.kind(file.read(archives.HEAD))
-    if kind in ("tar", "7z", "rar"):
+    if kind not in ("zip", None):
         raise UseError(f"{source} is a {kind} archive, and exports are read as a zip: unpack it, and name the folder.")
     try:
         archive = zipfile.ZipFile(source)
@@ -341,19 +339,22 @@ def _opened(handed, content, deeper=True):
     found, lost, room = {}, [], MOST_BYTES
     if len(content) > MOST_BYTES:
         return handed.lost(f"it has more than {MOST_BYTES >> 20} MiB")
+    if (kind := archives.kind(content[: archives.HEAD], handed.rest)) not in ("zip", None):
+        return handed.lost(f"{kind} {archives.PACK_AGAIN}")
     try:
-        every = (each for each in archives.entries(content) if not _LITTER.fullmatch(each.path))
-        entries = list(itertools.islice(every, MOST_FILES + 1))
-    except archives.UnreadableError as problem:
-        return handed.lost(problem)
-    except Exception as problem:  # zipfile and tarfile pass on what their unpackers raise, and more
+        archive = zipfile.ZipFile(io.BytesIO(content))
+    except Exception as problem:  # zipfile passes on what its unpackers raise, and more
         return handed.lost(f"it is damaged and cannot be unpacked ({problem})")
+    entries = [(archives.entry_path(entry), entry) for entry in archive.infolist()]
+    entries = [each for each in entries if not each[0].endswith("/") and not _LITTER.fullmatch(each[0])]
     if len(entries) > MOST_FILES:
-        return handed.lost(f"it holds more than {MOST_FILES} files, more than any submission")
-    for path, written, plain, read in entries:
-        name, data = f"{path:.80}", b""
+        return handed.lost(f"it holds {len(entries)} files, more than any submission")
+    for path, entry in entries:
+        name, data, plain = f"{path:.80}", b"", archives.is_plain(entry)
         try:
-            data = read(room + 1) if plain else b""  # an entry may hold more than it says
+            if plain:
+                with archive.open(entry) as file:
+                    data = file.read(room + 1)  # an entry may hold more than it says
         except Exception as problem:
             lost.append((f"it is damaged ({problem})", name, None))
             continue
@@ -363,8 +364,8 @@ def _opened(handed, content, deeper=True):
         room -= len(data)
         if not plain:
             lost.append(("a symbolic link, or no plain file", name, b""))
-        elif why := unsafe(path) or unsafe(archives.normal(written)):
-            lost.append((f"its path {why}", f"{written!r:.80}", data))
+        elif why := unsafe(path):
+            lost.append((f"its path {why}", f"{entry.orig_filename!r:.80}", data))
         elif path in found:
             lost.append(("stands in it twice: the first one counts", name, data))
         else:
@@ -405,12 +406,6 @@ def _taken(handed, found, lost):
         elif _PLACES.fullmatch(f"notebooks/{place}") and top + f"notebooks/{place}" not in found:
             moved += 1
             take(f"notebooks/{place}", path)
-        elif _OF_A_RUN.fullmatch(base) or b'"step_seconds"' in content:
-            handed.saying(f"counted as runs/{base}: {path:.80}")
-            take(f"notebooks/runs/{base}", path)
-        elif base in _named("scripts") and not any(each.endswith(f"scripts/{base}") for each in found):
-            handed.saying(f"counted as scripts/{base}: {path:.80}")
-            take(f"notebooks/scripts/{base}", path)
         else:
             lost.append(("no file of a submission", f"{path:.80}", content))
     for lesson, paths in notebooks.items():
@@ -441,9 +436,9 @@ def _notebook(name, content):
 
 
 @cache
-def _named(kind):
-    """The names of the course's scripts, or of its files for batch."""
-    return {name for _, item in tasks.items().values() for name in getattr(item.evidence, kind)}
+def _scripts():
+    """The names of the course's training scripts and batch scripts."""
+    return {name for _, item in tasks.items().values() for name in (*item.evidence.scripts, *item.evidence.batch)}
 
 
 def _lose(handed, lost):
@@ -457,7 +452,7 @@ def _lose(handed, lost):
         searched = content is not None and not cells.unreadable(content)
         could = cells.items(content) if searched and len(content) <= MOST_READ else content != b""
         known = PurePosixPath(base.lower()).suffix in _WORK and base != "report.pdf"
-        if (known and could) or (content and (base in _named("batch") or base.endswith(".ipynb"))):
+        if (known and could) or (content and (base in _scripts() or base.endswith(".ipynb"))):
             full = sum(path.startswith(cells.OTHERS) for path in handed.contents) > MOST_OTHERS
             kept = content if content and len(content) <= room and not full else b""
             room -= len(kept)

@@ -48,18 +48,14 @@ def test_what_is_not_found_is_never_no_points(run):
     assert how["concepts.6"] == ("open", "outside") and "not in the notebook" in found["concepts.6"].text
     assert "concepts.15 is called in 2 cells: the last one that is filled in counts" in told
     for name, content in {"05.html": b"<html>check(&quot;concepts.6&quot;, 1)", "mine.docx": b"PK\0"}.items():
-        assert (
-            run(NAME, **{f"notebooks/{NAME}.ipynb": of_cells(), f"others/{name}": content})[0]["concepts.6"].how
-            == "person"
-        )
+        found, _ = run(NAME, **{f"notebooks/{NAME}.ipynb": of_cells(), f"others/{name}": content})
+        assert found["concepts.6"].how == "person"
 
 
 def test_a_written_answer_is_found_by_its_mark_or_heading_or_a_person_reads_what_there_is(tmp_path):
     (path := tmp_path / "n.ipynb").write_bytes(of_cells(*CELLS))
     assert kept.answers(path)["T1"].startswith("### T1: your answer\nThe ring is slow")
-    given = {
-        f"notebooks/{NAME}.ipynb": of_cells(("markdown", "labs-T1", "### T1: your answer\n*Write your answer here.*"))
-    }
+    given = {f"notebooks/{NAME}.ipynb": of_cells(("markdown", "labs-T1", f"### T1: your answer\n{kept.PLACEHOLDER}"))}
     gone = {f"notebooks/{NAME}.ipynb": of_cells(("markdown", "y", "My answer to the first task."))}
     assert "T1" not in shown.misplaced(given, {}, ROOT) and "My answer" in shown.misplaced(gone, {}, ROOT)["T1"]
     assert shown.misplaced(given | {"others/n.docx": b"\0"}, {}, ROOT).keys() >= {"T2"}
