@@ -1,6 +1,6 @@
-"""How long `teach in` takes: over the evidence of many submissions, and over all notebooks of one, in replay.
+"""How long `teach in` takes: over the evidence of many submissions, and over the notebooks of a few, in replay.
 
-    python benchmarks/grading.py [--submissions 100] [--runs solutions/runs]
+    python benchmarks/grading.py [--submissions 100] [--replayed 4] [--runs solutions/runs]
 
 The submissions are those of the tests' made class, each with runs of its own. The notebooks are the solutions, with the
 runs that executing them has left in --runs; without these, replay is not measured.
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from labs import files, sandbox
 from labs.checks import tasks
+from labs.report.archive import zipped
 from teaching import cli
 from teaching.grading import check
 
@@ -53,38 +54,35 @@ def evidence(folder, count):
     print(f"points, sheet, {count} feedback PDFs, overview: {timed('out', '--out', out):.3g} s")
 
 
-def replay(folder, runs):
-    """All notebooks of the solutions as one submission, executed in replay, checks judged outside."""
+def replay(folder, runs, count):
+    """The practical as several submissions: its solutions with these runs, executed in replay."""
     import made_class
 
     from teaching.author import render, sources
 
-    names = [lesson.notebook for lesson in tasks.lessons().values()]
-    work = {f"notebooks/{name}.ipynb": made_class.notebook(name, True).encode() for name in names}
-    work |= {f"notebooks/scripts/{name}": made_class.script(name).encode() for name in sources.scripts(ROOT)}
+    names = [lesson.notebook for lesson in tasks.on_path("practical")]
+    work = {f"notebooks/scripts/{name}": made_class.script(name).encode() for name in sources.scripts(ROOT)}
     work |= {f"notebooks/runs/{path.name}": path.read_bytes() for path in runs.iterdir() if path.is_file()}
-    slurm = render.scripts(ROOT)
-    work |= {
-        name.removeprefix("solutions/"): text.encode()
-        for name, text in slurm.items()
-        if name.startswith("solutions/slurm/local/")
-    }
-    files.write(folder / "one/reference.zip", made_class.packed(work))
-    out = folder / "one_graded"
-    took = timed("in", folder / "one", "--out", out)
-    found = check.results(out)["001"]
-    states = [each["state"] for of_one in found["checks"].values() for each in of_one.values()]
-    right = sum(state == "right" for state in states)
-    print(
-        f"all {len(names)} notebooks of one submission in replay: {took:.3g} s; {right} of {len(states)} checks right"
-    )
-    for name, seconds in found["seconds"].items():
+    slurm = [(name.removeprefix("solutions/"), text) for name, text in render.scripts(ROOT).items()]
+    work |= {name: text.encode() for name, text in slurm if name.startswith("slurm/local/")}
+    for number in range(count):
+        texts = {name: made_class.own_words(made_class.notebook(name, True), str(number)) for name in names}
+        content = zipped(work | {f"notebooks/{name}.ipynb": text.encode() for name, text in texts.items()})
+        files.write(folder / f"replayed/student{number}.zip", content)
+    out = folder / "replayed_graded"
+    took = timed("in", folder / "replayed", "--path", "practical", "--out", out)
+    every = check.results(out).values()
+    states = [each["state"] for found in every for checks in found["checks"].values() for each in checks.values()]
+    right = f"{sum(state == 'right' for state in states)} of {len(states)} checks right"
+    print(f"{len(names)} notebooks of {count} submissions in replay: {took / count:.3g} s a submission; {right}")
+    for name, seconds in next(iter(every))["seconds"].items():
         print(f"    {name}: {seconds:.3g} s")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--submissions", type=int, default=100, help="default: 100; 0: none")
+    parser.add_argument("--replayed", type=int, default=4, help="submissions whose notebooks are run; default: 4")
     parser.add_argument("--runs", type=Path, default=ROOT / "solutions/runs", help="default: solutions/runs")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="labs-benchmark-") as folder:
@@ -93,7 +91,7 @@ def main():
         if missing := sandbox.sandbox_missing() or (None if args.runs.is_dir() else f"there is no {args.runs}"):
             print(f"replay is not measured: {missing}")
         else:
-            replay(Path(folder), args.runs)
+            replay(Path(folder), args.runs, args.replayed)
 
 
 if __name__ == "__main__":

@@ -58,10 +58,11 @@ def others(user):
 
 
 def become(user):
-    """The words in front of a program's that make it run as this user, without any capability."""
+    """The words in front of a program's that make it run as this user, without any capability, and end with its
+    parent, which becoming somebody else would undo."""
     if os.geteuid():
         return []
-    nothing = ["--clear-groups", "--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all"]
+    nothing = ["--pdeathsig=KILL", "--clear-groups", "--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all"]
     return ["setpriv", f"--reuid={user}", f"--regid={user}", *nothing, "--"]
 
 

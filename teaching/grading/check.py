@@ -27,7 +27,7 @@ import numpy as np
 from labs import devices, files, sandbox
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
-from labs.printed import about, grouped
+from labs.printed import about, grouped, several
 from teaching.grading import (
     cells,
     collect,
@@ -91,6 +91,11 @@ def check(out, root=".", notebooks=None, execute=True, report=print, jobs=None):
     pieces = [_new(out, number, path, keys) for number, path in submissions.items()]
     if pieces := [piece for piece in pieces if piece.keys]:
         _look_at(pieces, out, root, report, jobs or devices.cores())
+    every = [_kept(out, number, name).get("checks", {}) for number in submissions for name in names]
+    beside = dict.fromkeys(id for checks in every for id, result in checks.items() if result["how"] == "inside")
+    if beside:
+        cannot = "judged beside the student's code, since some answers cannot leave their process"
+        report(f"{several(len(beside), 'check')} {cannot}: {', '.join(beside)}.")
     return len(pieces)
 
 

@@ -27,7 +27,7 @@ FRACTION = "from fractions import Fraction\nenough = Fraction(27)"  # right, and
 BEHIND_A_WRONG_ONE = 'if check("concepts.5", "a") or True:\n    check("concepts.8", 3.56, 3.9565217391304346)'
 HONEST = [START, "%matplotlib inline\n!ls", "%%time\ncheck('slurm.1', 10)", FRACTION, CALL]
 HONEST += ['check("concepts.5", "a")', BEHIND_A_WRONG_ONE]
-ODD = [START, "import os\n" + FRACTION + "\nenough = getattr(enough, 'real')", CALL]  # right, and not plain
+ODD = [START, "import os\nfrom fractions import Fraction\nenough = getattr(Fraction(27), 'real')", CALL]  # right, and not plain
 BLANK = ['check("concepts.1", ...)', 'if not check("concepts.1", ...):\n    None + 1', "1 / 0"]
 
 

