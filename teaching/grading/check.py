@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -169,10 +169,15 @@ def _look(piece, out, root):
     """Look at a Piece, and keep what is found of each notebook when it is finished. Returns (the number of the
     submission, lines on the checks that are judged otherwise than before)."""
     moved, notebooks = [], [name for name in piece.keys if name]
-    with handed.opened(piece.number, piece.path) as submission, judge.Warm(submission, root, notebooks) as warm:
+    with (
+        handed.opened(piece.number, piece.path) as submission,
+        closing(judge.Walled(submission, root, notebooks)) as walled,
+    ):
         for notebook in piece.keys:
             found = (
-                _evidence(submission, root) if notebook is None else _replayed(piece, submission, root, notebook, warm)
+                _evidence(submission, root)
+                if notebook is None
+                else _replayed(piece, submission, root, notebook, walled)
             )
             moved.append(
                 _keep(out, piece, notebook, {"key": piece.keys[notebook], "submission": piece.submission} | found)
@@ -180,11 +185,11 @@ def _look(piece, out, root):
     return piece.number, moved
 
 
-def _replayed(piece, submission, root, notebook, warm):
+def _replayed(piece, submission, root, notebook, walled):
     """{checks, told, seconds} of a notebook in replay; and no key where it is to be tried again."""
     begin, failed = time.monotonic(), {}
     try:
-        found, told = judge.judged(submission, root, notebook, piece.keys[notebook], warm)
+        found, told = judge.judged(submission, root, notebook, piece.keys[notebook], walled)
     except Exception as problem:  # of the sandbox or this machine and no fault of the student's: it is tried again
         told = [f"{type(problem).__name__}: {problem}"[:200]]
         found, failed = judge.unjudged(root, notebook, told[0]), {"key": ""}

@@ -1,4 +1,4 @@
-"""What decides how the checks of a notebook are judged, as one hash: nothing is judged again for another text or picture.
+"""What decides how the checks of a notebook are judged, as one hash: another text or picture judges nothing again.
 
 It takes the code of the judges and of what they and the notebook import, without comments and docstrings; the code of
 both forms of the notebook and of the scripts; and of its tasks what is no text. What only draws or reports is left out.

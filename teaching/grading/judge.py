@@ -10,6 +10,7 @@ Each check is judged in one of three ways, and its result says in which:
 
 import contextlib
 import copy
+import functools
 import os
 import queue
 import signal
@@ -53,43 +54,57 @@ class Untrusted(Exception):
     """An argument that the notebook computes, and that cannot be computed again from the records."""
 
 
-class Talk:
-    """The pipe to a sandbox in which notebooks of one student run, one after the other (teaching.grading.inside).
+class Walled:
+    """The sandbox for some notebooks of a Submission, which run one after the other in it (teaching.grading.inside).
 
-    alive: whether another one can run in it; running: whether one does. modules: what all of them need; options: of
-    sandbox.run_walled.
+    It is made when the first of them begins, and anew after one that has ended it. running: whether one runs.
     """
 
-    def __init__(self, modules, **options):
-        self._heard, self._stop, self._asked = queue.Queue(), threading.Event(), 0
-        self._pieces, self._rest, self.alive, self.running = b"", b"", True, False
-        stdin, self._say = os.pipe()
-        self._closing = contextlib.ExitStack()
+    def __init__(self, submission, root, notebooks):
+        self.submission, self.root, self.notebooks = submission, root, notebooks
+        self._open, self._asked, self._alive, self.running = contextlib.ExitStack(), 0, False, False
 
-        def go():
+    def close(self):
+        """End all that runs in it."""
+        self._alive = self.running = False
+        self._open.close()
+
+    def _make(self):
+        """Begin anew; its output comes into a queue, None at its end."""
+        self.close()
+        heard, stop, (stdin, self._say) = queue.Queue(), threading.Event(), os.pipe()
+        options = {
+            "files": _files(self.submission, self.root), "read_only": sandbox.interpreter(*SHOWN),
+            "env": _environment(self.submission), "first": True,
+            "limits": replace(LIMITS, seconds=(LIMITS.seconds + BEGIN_SECONDS) * 2 * len(self.notebooks)),
+        }  # fmt: skip
+
+        def run():
             argv = [sys.executable, "-P", "-m", "teaching.grading.inside"]
             try:
                 with os.fdopen(stdin, "rb") as pipe:
-                    pipes = {"stdin": pipe, "heard": self._heard.put, "stop": self._stop}
-                    done = sandbox.run_walled(argv, **pipes, first=True, **options)
+                    done = sandbox.run_walled(argv, stdin=pipe, heard=heard.put, stop=stop, **options)
                 self._ended = f"the notebook's process ended, with its sandbox (status {done.status})"
                 if done.ended:
                     self._ended = f"the notebook was stopped at its limit of {done.ended}"
             except LabsError as problem:
                 self._ended = f"the sandbox could not be made: {problem}"
             finally:
-                self._heard.put(None)
+                heard.put(None)
 
-        thread = threading.Thread(target=go, daemon=True)
+        thread = threading.Thread(target=run, daemon=True)
         thread.start()
-        self._closing.callback(thread.join)
-        self._closing.callback(os.close, self._say)
-        self._closing.callback(self._stop.set)
-        self.say(modules)
+        for end in (thread.join, functools.partial(os.close, self._say), stop.set):  # the last one first
+            self._open.callback(end)
+        self._heard, self._pieces, self._alive = heard, b"", True
+        lessons = [each.name for each in tasks.lessons().values() if each.notebook in self.notebooks]
+        self.say([f"lessons.{name}.questions" for name in lessons])
 
     def begin(self, task, seconds):
         """Let a notebook begin, which has so many seconds. Raises SandboxError if it did not, which is not its own
         fault."""
+        if not self._alive:
+            self._make()
         self._rest, self.running, self._until = b"", True, time.monotonic() + seconds + BEGIN_SECONDS
         self.say(task)
         try:
@@ -103,7 +118,7 @@ class Talk:
     def say(self, message):
         with contextlib.suppress(OSError):  # it has ended: `hear` says so
             text = wire.line(message)
-            while text:
+            while text and self._alive:
                 text = text[os.write(self._say, text) :]
 
     def hear(self):
@@ -128,7 +143,7 @@ class Talk:
                 self.close()
                 raise Gone("the notebook was stopped at its limit of time") from None
             if piece is None:
-                self.alive = False
+                self._alive = self.running = False
                 raise Gone(self._ended)
             self._pieces += piece
         taken, self._pieces = self._pieces[:count], self._pieces[count:]
@@ -142,47 +157,15 @@ class Talk:
             pass
         return answer
 
-    def close(self):
-        """End all that runs in it."""
-        self.alive = False
-        self._closing.close()
-
-
-class Warm:
-    """The sandbox for some notebooks of a Submission, names in their order: made when it is first asked for, and
-    anew after a notebook that has ended it."""
-
-    def __init__(self, submission, root, notebooks):
-        self.submission, self.root, self.notebooks, self._talk = submission, root, notebooks, None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self._talk:
-            self._talk.close()
-
-    def talk(self):
-        if not self._talk or not self._talk.alive:
-            self.__exit__()
-            lessons = [each.name for each in tasks.lessons().values() if each.notebook in self.notebooks]
-            self._talk = Talk(
-                [f"lessons.{name}.questions" for name in lessons],
-                files=_files(self.submission, self.root), read_only=sandbox.interpreter(*SHOWN),
-                env=_environment(self.submission),
-                limits=replace(LIMITS, seconds=(LIMITS.seconds + BEGIN_SECONDS) * len(self.notebooks)),
-            )  # fmt: skip
-        return self._talk
-
 
 class Raised(Exception):
     """A student's function raised something; the text says what."""
 
 
-def judged(submission, root, notebook, seed, warm=None):
+def judged(submission, root, notebook, seed, walled=None):
     """({id: CheckResult}, lines on what happened) of the checks of one notebook of a Submission.
 
-    root: of the course; seed: of our own inputs; warm: where it runs, after others (default: a sandbox of its own).
+    root: of the course; seed: of our own inputs; walled: where it runs, after others (default: a Walled of its own).
     Raises SandboxError where it failed before the notebook began.
     """
     if f"notebooks/{notebook}.ipynb" not in submission.contents:
@@ -191,9 +174,9 @@ def judged(submission, root, notebook, seed, warm=None):
         return dict.fromkeys(reference.asked(root, notebook), CheckResult("open", "outside", NOT_HANDED_IN)), []
     replay, stopped = _Replay(submission, root, notebook, seed), ""
     try:
-        own = contextlib.nullcontext(warm) if warm else Warm(submission, root, [notebook])
-        with own as warm, _clock() as clock:
-            replay.run(clock, warm)
+        own = contextlib.nullcontext(walled) if walled else contextlib.closing(Walled(submission, root, [notebook]))
+        with own as replay.talk, _clock() as clock:
+            replay.run(clock)
     except Gone as end:
         stopped = str(end)
     except TooLong:
@@ -263,7 +246,7 @@ class _Replay:
             return CheckResult("open", "person", f"not judged: {why}"[:300])
         return result or CheckResult("open", "outside", NOT_DONE if theirs else NO_CELL)
 
-    def run(self, clock, warm):
+    def run(self, clock):
         """Run it to its end. Raises Gone and TooLong, with what was found until then; and SandboxError."""
         sources, odd = cells.runnable(self.content)
         if odd and not sources:  # an accident on its way, perhaps
@@ -281,16 +264,16 @@ class _Replay:
                 self.found[id] = result
 
         try:
-            for place, error in enumerate(self._played(warm, sources, {}, judge)):
+            for place, error in enumerate(self._played(sources, {}, judge)):
                 self.errors |= {place: error} if error else {}
                 if error and not _of_a_blank(error, self.found):
                     failed += 1
                     self.told += [f"cell {place}: {error[:200]}"] * (failed <= cells.FEW)
         finally:
             self.told += [f"{failed - cells.FEW} more cells ended in an error"] * (failed > cells.FEW)
-        self._judge_without(warm)
+        self._judge_without()
 
-    def _judge_without(self, warm):
+    def _judge_without(self):
         """Judge once more what was right beside code that is not plain: in a process in which none of that has run."""
         right = {id: result for id, result in self.found.items() if result.state == "right"}
         doubted = {id: result for id, result in right.items() if result.text.startswith("not judged: ")}
@@ -302,17 +285,16 @@ class _Replay:
 
         if doubted:
             with contextlib.suppress(Gone, sandbox.SandboxError):
-                for _ in self._played(warm, *self.student.without(), judge):
+                for _ in self._played(*self.student.without(), judge):
                     pass
 
-    def _played(self, warm, sources, files, judge):
+    def _played(self, sources, files, judge):
         """Run cells in a process of their own; yields for each the error in which it ended, or "".
 
         judge(id, answers): called for each check that is judged from here; files: {path: text} of files that differ
         from what was handed in. Raises Gone, SandboxError, and what `judge` raises.
         """
-        self.talk, messages = warm.talk(), 0
-        others = {f"{WORK}/{name}": text for name, text in files.items()}
+        messages, others = 0, {f"{WORK}/{name}": text for name, text in files.items()}
         task = {"folder": f"{WORK}/notebooks", "env": _preset(self.notebook), "files": others}
         try:
             self.talk.begin(task, LIMITS.seconds)
@@ -342,9 +324,8 @@ class _Replay:
         names = [name for name in sorted(contents) if name.startswith("notebooks/scripts/")]
         scripts = [(name, contents[name].decode(errors="replace"), *fresh.get(name, ("", ""))) for name in names]
         complete, form = reference.forms(self.root, self.notebook)
-        typed = {id for id, each in self.asked.items() if all(each.own)}
         blanks = reference.blanks(self.root, self.notebook)
-        return plain.Plain(form, blanks, text, scripts, tuple(complete.values()), typed)
+        return plain.Plain(form, blanks, text, scripts, tuple(complete.values()))
 
     def _judged(self, id, packed):
         """The CheckResult of a check whose answers the notebook has sent, `packed`: anything. Raises Gone."""
@@ -510,7 +491,7 @@ def _inside(talk, student, id):
     state, text = _said_inside(talk)
     if state is None:
         return CheckResult("open", "person", "not judged: it gave no answer")
-    if state == "right" and (why := student.why_not(id)):
+    if state == "right" and (why := student.why_not()):
         return CheckResult("right", "person", f"not judged: {why}")
     return _of_judge(state, "inside", text)
 

@@ -73,12 +73,12 @@ class Plain:
 
     fresh: {id of the cell: source}; blanks: names that it leaves open; text: of the student's, as bytes; scripts:
     (name, text, fresh text, complete text) of those that were handed in, which its judges start; complete: the sources
-    of the complete notebook's cells; typed: the ids of checks whose every argument a student writes.
+    of the complete notebook's cells.
     """
 
-    def __init__(self, fresh, blanks, text, scripts=(), complete=(), typed=()):
-        self.fresh, self.blanks, self.sources, self.scripts = fresh, blanks, cells.runnable(text)[0], scripts
-        self.complete, self.typed = complete, typed
+    def __init__(self, fresh, blanks, text, scripts=(), complete=()):
+        self.fresh, self.blanks, self.scripts, self.complete = fresh, blanks, scripts, complete
+        self.sources = cells.runnable(text)[0]
 
     @cached_property
     def _given(self):
@@ -96,34 +96,31 @@ class Plain:
             own.update(name for node in tree.body if ast.dump(node) not in said for name in _bound(node))
         return said, _Rules(bound - own, reaching, modules, reached - _WAYS | known())
 
-    def why_not(self, id=None):
-        """What is not plain, as the end of a sentence; None where all is. id: of the check that is judged: a call of
-        its own whose arguments are written out is plain where a student writes them all, and of another check anyway.
-        """
-        asked = set() if id in self.typed else {id}
+    @cached_property
+    def _statements(self):
+        """[(statement, what is not plain in it or None)] of all cells."""
+        given, rules = self._given
+        nodes = [node for source in self.sources for node in magics.tree(source).body]
+        new = {node for node in nodes if ast.dump(node) not in given}
+        rules = rules._replace(own={name for node in new for name in _bound(node)} - rules.bound)
+        return [(node, _odd(node, rules) if node in new else None) for node in nodes]
+
+    def why_not(self):
+        """What is not plain, as the end of a sentence; None where all is."""
         try:
-            odd = [why for _, why in self._judged(asked) if why]
+            odd = [why for _, why in self._statements if why]
         except magics.UNFIT:
             return "a cell is not Python"
         odd += [f"{name}: {why}" for name, *forms in self.scripts if (why := of_script(*forms))]
         return f"{odd[0]}, so a person must look" if odd else None
 
     def without(self):
-        """(sources of the statements that are plain, {name: text that students were given} of the scripts that are
+        """(sources of the statements that are plain, {name: the text that students were given} of the scripts that are
         not)."""
-        statements = []
         with suppress(*magics.UNFIT):
-            statements = [ast.unparse(node) for node, why in self._judged((None,)) if not why]
-        return statements, {name: forms[1] for name, *forms in self.scripts if of_script(*forms)}
-
-    def _judged(self, asked):
-        """(each statement, what is not plain in it or None); asked: of `_odd`. Raises one of magics.UNFIT."""
-        given, rules = self._given
-        nodes = [node for source in self.sources for node in magics.tree(source).body]
-        new = [ast.dump(node) not in given for node in nodes]
-        own = {name for node, is_new in zip(nodes, new, strict=True) if is_new for name in _bound(node)}
-        rules = rules._replace(own=own - rules.bound)
-        return [(node, _odd(node, rules, asked) if is_new else None) for node, is_new in zip(nodes, new, strict=True)]
+            statements = [ast.unparse(node) for node, why in self._statements if not why]
+            return statements, {name: forms[1] for name, *forms in self.scripts if of_script(*forms)}
+        return [], {}
 
 
 def of_script(changed, fresh, complete=""):
@@ -170,15 +167,14 @@ def _bound(tree):
 _SCOPES = (ast.FunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def _odd(tree, rules, asked=(None,)):
-    """What in a statement is not plain, or None. asked: ids of checks that are not to be called even with what is
-    written out (None: of all)."""
+def _odd(tree, rules):
+    """What in a statement is not plain, or None."""
     for name in (*_bound(tree), *_bound_by_text(tree)):
         if name in rules.bound:
             return f"it binds the notebook's own name {name!r:.40}"
     if _sets_item(tree, rules.own):
         return "it sets an item of what it did not make"
-    neutral = {call.func for call in ast.walk(tree) if _written_out(call, asked) or _replaces(call)}
+    neutral = {call.func for call in ast.walk(tree) if _replaces(call)}
     for node in ast.walk(tree):
         if node in neutral:
             continue
@@ -196,16 +192,6 @@ def _odd(tree, rules, asked=(None,)):
                 if name not in rules.modules | MODULES and not offered:
                     return f"it imports {name!r:.40}"
     return None
-
-
-def _written_out(node, asked):
-    """Whether it is a call as `check("lesson.k", 10)`: it says what anybody could have typed there."""
-    match node:
-        case ast.Call(func=ast.Name(id="check" | "predict" | "outcome"), args=[ast.Constant(value=id), *values]):
-            literal = (ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.UnaryOp, ast.USub, ast.UAdd, ast.Load)
-            parts = [part for value in (*values, *node.keywords) for part in ast.walk(value)]
-            return None not in asked and id not in asked and all(isinstance(p, (*literal, ast.keyword)) for p in parts)
-    return False
 
 
 def _replaces(node):

@@ -27,7 +27,7 @@ FRACTION = "from fractions import Fraction\nenough = Fraction(27)"  # right, and
 BEHIND_A_WRONG_ONE = 'if check("concepts.5", "a") or True:\n    check("concepts.8", 3.56, 3.9565217391304346)'
 HONEST = [START, "%matplotlib inline\n!ls", "%%time\ncheck('slurm.1', 10)", FRACTION, CALL]
 HONEST += ['check("concepts.5", "a")', BEHIND_A_WRONG_ONE]
-ODD = [START, "import os\nfrom fractions import Fraction\nenough = getattr(Fraction(27), 'real')", CALL]  # right, and not plain
+ODD = [START, FRACTION.replace("Fraction(27)", "getattr(Fraction(27), 'real')"), CALL]  # right, and not plain
 BLANK = ['check("concepts.1", ...)', 'if not check("concepts.1", ...):\n    None + 1', "1 / 0"]
 
 
@@ -63,7 +63,7 @@ def test_what_was_found_stays_whatever_else_is_asked_for(needs_sandbox, graded, 
     assert (first["concepts.5"]["state"], first["concepts.8"]["state"]) == ("wrong", "right")
     assert second["concepts.14"]["how"] == "person" and second["concepts.8"]["how"] == "outside"  # not done
     assert before["002"]["code"]["concepts.14"] == f"{ODD[1]}\n\n{ODD[2]}"
-    assert second["concepts.14"]["text"].startswith("not judged: it imports")
+    assert second["concepts.14"]["text"].startswith("not judged: it uses 'getattr'")
     assert before["002"]["told"] == [f"{ONE}, cell 5: ZeroDivisionError: division by zero"]
 
     assert "0 submissions checked; the others are as they were." in graded(tmp_path)  # the notebooks of the last time

@@ -1,6 +1,7 @@
 """Hostile notebooks: none gains a point, nothing outside changes, the check beside them is judged as ever, and what
 happened is told."""
 
+import contextlib
 import json
 import os
 import re
@@ -168,15 +169,12 @@ def test_a_patched_judge_and_runs_that_were_made_up_are_not_believed(run):
     assert "a person must look" in found["resnet50.3"].text
 
 
-def test_a_script_and_a_check_beside_its_answer_are_left_to_a_person_where_they_are_not_plain():
+def test_a_script_is_left_to_a_person_where_it_is_not_plain():
     (name,) = [name for name in reference.scripts(ROOT) if name.endswith("/ResNet50.py")]
     for more in ("", "\nfrom labs import checks\n", "\nkeras.Model.fit = None\n"):
         text = script() + more
         student = plain.Plain({}, frozenset(), b"{}", [(name, text, *reference.scripts(ROOT)[name])])
         assert (student.why_not() is None) == (not more), text
-    for id, typed, why in (("resnet50.3", (), True), ("resnet50.13", (), False), ("resnet50.3", {"resnet50.3"}, False)):
-        student = plain.Plain({}, frozenset(), in_cells("check('resnet50.3', 'x')"), typed=typed)
-        assert bool(student.why_not(id)) == why
 
 
 AROUND = [
@@ -188,6 +186,7 @@ AROUND = [
     "%time getattr(jobs, 'x')",
     "%%capture\n%%time\nfrom labs import checks",
     "check('slurm.1', mine)",
+    "found = check('slurm.1', [-1.5, 'a'], without='horovod')",
     "[(jobs := 1) for _ in (0,)]",
     "try: pass\nexcept ValueError as jobs: pass",
     "match mine:\n  case dict(__class__=found): pass",
@@ -237,7 +236,6 @@ PLAIN = [
     "files = !ls\nif files:\n  %time print(files)\n?print",
     "%%writefile scripts/a.py\nfrom labs import checks",
     "from __future__ import barry_as_FLUFL\n1 <> getattr(jobs, 'x')",
-    "found = check('slurm.1', [-1.5, 'a'], without='horovod')",
     "def f(chunks):\n  found = {}\n  chunks[0][1] = found['a'] = 1\n  return found",
     "def mine(jobs):\n  workers = jobs + 1\n  return [row for row in range(workers)]",
     "times = {run.workers: (run.epoch_seconds.value, run.speedup.interval, run.final_loss.value) for run in rows}",
@@ -249,7 +247,7 @@ def test_what_reaches_around_the_judge_is_not_plain_and_what_computes_is():
     fresh = {"a": imports + "rows = jobs.folder()\nprint(rows)\nmine = ..."}
     for code in AROUND + PLAIN:
         student = plain.Plain(fresh, frozenset({"mine"}), in_cells(fresh["a"], code))
-        assert (student.why_not("resnet50.3") is None) == (code in PLAIN), code
+        assert (student.why_not() is None) == (code in PLAIN), code
 
 
 # In cells of their own before the answer to concepts.14, which is judged beside them.
@@ -289,12 +287,11 @@ FINDS = (
 
 def test_of_a_notebook_nothing_is_left_when_the_next_one_of_its_student_begins(needs_sandbox, tmp_path):
     names = (NOTEBOOK, "02_averages_and_rings", "06_a_job_for_slurm")
-    works = ((*LEAVES, RIGHT), (*FINDS, "os._exit(3)"), (*FINDS, START + "check('slurm.1', 72)"))
+    works = ((*LEAVES, RIGHT), (*FINDS, "os._exit(3)"), (*FINDS, START + "check('slurm.1', 6)"))
     given = {f"notebooks/{name}.ipynb": in_cells(*cells) for name, cells in zip(names, works, strict=True)}
     submission = handed.Submission("001", given, tmp_path)
-    with judge.Warm(submission, ROOT, names) as warm:
-        first, second, third = (judge.judged(submission, ROOT, name, "seed", warm) for name in names)
-        assert warm.talk() is warm.talk()  # one sandbox for all
+    with contextlib.closing(judge.Walled(submission, ROOT, names)) as walled:
+        first, second, third = (judge.judged(submission, ROOT, name, "seed", walled) for name in names)
     assert first[0]["concepts.14"].state == "right" and first[1] == []
     assert second[1] == ["the notebook's process ended"] and third[1] == [] and third[0]["slurm.1"].state == "right"
 
