@@ -208,7 +208,7 @@ def _of_archive(file):
 def _of_files(loose, beside):
     """The Handed of files that a student put into no archive. beside: there is one as well, which is what counts."""
     handed, found, lost, room = loose[-1].handed, {}, [], MOST_BYTES
-    some = few([each.handed.file for each in loose], FEW)
+    handed.told, some = [line for each in loose for line in each.handed.told], few([e.handed.file for e in loose], FEW)
     for each in loose[:MOST_FILES]:
         place = each.handed.rest.lstrip("/") or f"its file{PurePosixPath(each.path).suffix}"
         if each.opened is None:
