@@ -232,10 +232,11 @@ format: setup ## Correct the style of the code: ruff check --fix, ruff format
 	ruff check --fix .
 	ruff format .
 
-student: setup ## Write the tree that students get, without solutions, to build/student
+student: setup ## Write the tree that students get, without solutions, to build/student/course
 	@$(ACTIVATE)
 	rm -rf build/student
-	teach build --student build/student
+	teach release --out build/course.zip
+	python -m zipfile -e build/course.zip build/student
 
 site: setup ## Write the course as web pages to build/site, an edition for students and one for instructors
 	@$(ACTIVATE)

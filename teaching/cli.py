@@ -122,11 +122,10 @@ def _out(args):
     option("--check", action="store_true", help="only say whether all generated files are up to date"),
     option("--force", action="store_true", help="execute also what did not change"),
     option("--no-execute", action="store_true", help="all but the executed notebooks"),
-    option("--student", metavar="DIR", help="write the tree that students get"),
 )
 def _build(args):
     """For authors: notebooks, scripts and batch scripts from their sources in solutions/."""
-    from teaching.author import build, students
+    from teaching.author import build
 
     root = _course()
     if args.check:
@@ -135,11 +134,7 @@ def _build(args):
             print(f"Sources and generated files agree. The practical has {build.words(root, 'practical'):,} words.")
         print(*problems, sep="\n", end="\n" if problems else "")
         return 1 if problems else 0
-    if args.student:
-        students.student_tree(root, args.student)
-        print(f"The tree for students is in {args.student}.")
-    else:
-        build.build(root, names=args.names or None, execute=not args.no_execute, force=args.force)
+    build.build(root, names=args.names or None, execute=not args.no_execute, force=args.force)
     return 0
 
 

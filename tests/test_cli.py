@@ -14,7 +14,7 @@ from tree import ROOT
 
 from labs import cli, doctor, files
 from labs.errors import LabsError, UseError
-from teaching.author import build, students
+from teaching.author import build
 from teaching.cli import TEACH
 
 PROGRAMS = {"labs": cli.LABS, "teach": TEACH}
@@ -135,12 +135,10 @@ def test_teach_build(tmp_path, monkeypatch, call):
     assert call("teach", "build", "--check", "05") == (1, "05.ipynb: out of date\n", "")
     assert call("teach", "build", "--check")[0] == 0
     monkeypatch.setattr(build, "build", built := Mock())
-    monkeypatch.setattr(students, "student_tree", tree := Mock())
-    for words in ("05 --no-execute", "--force", "--student out"):
+    for words in ("05 --no-execute", "--force"):
         assert call("teach", "build", *words.split())[0] == 0
     asked = [each.kwargs for each in built.mock_calls]
     assert asked == [dict(names=["05"], execute=False, force=False), dict(names=None, execute=True, force=True)]
-    tree.assert_called_once_with(ROOT, "out")
     monkeypatch.chdir(tmp_path)
     for words in ("build", "site out", "release --out x.zip", "in x", "out --oral"):  # outside of the course
         code, out, err = call("teach", *words.split())

@@ -11,6 +11,7 @@ that it uses: what did not change is not executed again, and `check` sees drift 
 
 import copy
 import time
+from itertools import zip_longest
 from pathlib import Path
 
 from labs import files
@@ -26,31 +27,42 @@ from teaching.author.sources import as_text, label_of, pairs, scripts, sources
 FIX = "run `uv run teach build`"
 
 
-def build(root, names=None, execute=True, force=False, report=print) -> list[str]:
-    """Generate what is missing or out of date; returns what was done, one line each.
+def build(root, names=None, execute=True, force=False, report=print) -> None:
+    """Generate what is missing or out of date; `report` gets a line on each thing that is done.
 
     `names` limits it to some notebooks (`05_resnet50_scaling`, `05`); `force` executes even what did not
-    change; without `execute` the solution notebooks stay as they are. `report` gets lines of progress.
+    change; without `execute` the solution notebooks stay as they are.
     Raises BuildError; a notebook whose execution fails leaves its old files in place.
     """
     root = Path(root).resolve()
     every = pairs(root)
     chosen = _chosen(every, names)
-    done = render.write(root, _texts(root), report)
+    _write(root, _texts(root), report)
     for name in sorted(chosen):
         solution, student = every[name]
         path = root / "solutions" / f"{name}.ipynb"
-        label, old = label_of(root, path), force or differences(root, path, solution, executed=True)
+        label, old = label_of(root, path), force or differences(root, path, solution)
         if old and not execute:
             report(f"{label} is out of date and was not executed")
         elif old:
             report(f"executing {label} ({len(solution.cells)} cells)")
             began = time.perf_counter()
             files.write(path, as_text(executed(root, solution, label)))
-            done.append(f"executed {label}")
-            report(f"{label} took {time.perf_counter() - began:.0f} s")
-        done += render.write(root, {f"notebooks/{name}.ipynb": as_text(student)}, report)
-    return done
+            report(f"executed {label} in {time.perf_counter() - began:.0f} s")
+        _write(root, {f"notebooks/{name}.ipynb": as_text(student)}, report)
+
+
+def _write(root, made, report):
+    """Write those files of `made`, {path below `root`: text}, that are missing or out of date."""
+    for name, text in made.items():
+        if _text_of(root, name) != text:
+            files.write(root / name, text)
+            report(f"wrote {name}")
+
+
+def _text_of(root, name):
+    """The text of a file below `root`, or None if there is none."""
+    return (root / name).read_text(encoding="utf-8") if (root / name).exists() else None
 
 
 def _texts(root) -> dict[str, str]:
@@ -72,8 +84,6 @@ def executed(root: Path, notebook, label: str = "notebook"):
     result = copy.deepcopy(notebook)
     run_all(result, root / "solutions", label, env={"LABS_STRICT": "1"})
     clean(result, root)
-    if wrong := _not_executed(result):
-        raise BuildError(f"{label}: {wrong[0]}")
     result.metadata = copy.deepcopy(notebook.metadata)
     return result
 
@@ -98,15 +108,15 @@ def check(root, names=None) -> list[str]:
     if not sources(root):
         return ["solutions: holds no NN_name.py, so nothing can be checked; use the instructor's tree"]
     try:
-        every = pairs(root)
+        every, made = pairs(root), _texts(root)
         for name in sorted(_chosen(every, names)):
-            for folder, expected in zip(("solutions", "notebooks"), every[name], strict=True):
-                problems += differences(root, root / folder / f"{name}.ipynb", expected, folder == "solutions")
-        made = _texts(root)
-    except BuildError as error:
+            solution, student = every[name]
+            problems += differences(root, root / "solutions" / f"{name}.ipynb", solution)
+            made[f"notebooks/{name}.ipynb"] = as_text(student)
+    except (BuildError, tasks.TaskError) as error:
         return [*problems, str(error).splitlines()[0] + f"; then {FIX}"]
     for name, text in made.items():
-        if (there := render.text_of(root, name)) != text:
+        if (there := _text_of(root, name)) != text:
             problems.append(f"{name}: {'is missing' if there is None else 'is not what its source gives'}; {FIX}")
     known = {f"{folder}/{name}.ipynb" for name in every for folder in ("solutions", "notebooks")} | made.keys()
     patterns = ("solutions/*.ipynb", "notebooks/*.ipynb", "notebooks/scripts/*.py")
@@ -123,43 +133,37 @@ def words(root, path: str) -> int:
     return sum(len(cell.source.split()) for text in texts for cell in text.cells if cell.cell_type == "markdown")
 
 
-def differences(root: Path, path: Path, expected, executed: bool) -> list[str]:
-    """Problems of one generated notebook, as `check` says them."""
-    from nbformat.v4 import reads_json
+def differences(root: Path, path: Path, expected) -> list[str]:
+    """Problems of one executed notebook, as `check` says them."""
+    import nbformat
 
     label = label_of(root, path)
-    if not path.exists():
-        return [f"{label}: is missing; {FIX}"]
     try:
-        found = reads_json(path.read_text(encoding="utf-8"))
-        cells, metadata = found["cells"], dict(found["metadata"])
-        labs = metadata.pop("labs", {})
+        found = nbformat.read(path, as_version=4)
+        wrong = _not_executed(found)
+    except FileNotFoundError:
+        return [f"{label}: is missing; {FIX}"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return [f"{label}: is not a notebook ({type(error).__name__}); {FIX}"]
-    wrong, keys = [], ("cell_type", "id", "source", "metadata")
-    if labs != expected.metadata.labs:
+    for cell in found.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    both = enumerate(zip_longest(found.cells, expected.cells), 1)
+    unlike = [number for number, (cell, right) in both if cell != right]
+    if found.metadata.get("labs") != expected.metadata.labs:
         wrong.append("is out of date: its source, or a file that the source uses, has changed")
-    if metadata != {key: value for key, value in expected.metadata.items() if key != "labs"}:
-        wrong.append("its metadata are not the generated ones")
-    if len(cells) != len(expected.cells):
-        wrong.append(f"has {len(cells)} cells, its source {len(expected.cells)}")
-    for number, (cell, right) in enumerate(zip(cells, expected.cells, strict=False), 1):
-        if len(cells) == len(expected.cells) and (unlike := [key for key in keys if cell.get(key) != right.get(key)]):
-            wrong.append(f"cell {number} (id {right.id}) differs from the source in {', '.join(unlike)}")
-    if executed:
-        wrong += _not_executed(found)
-    elif any(cell.get("outputs") or cell.get("execution_count") for cell in cells):
-        wrong.append("holds outputs or execution counts, but students get it blank")
+    elif unlike or found.metadata != expected.metadata:
+        wrong.append(f"is not what its source gives, in {f'cell {unlike[0]}' if unlike else 'its metadata'}")
     return [f"{label}: {problem}; {FIX}" for problem in wrong]
 
 
 def _not_executed(notebook) -> list[str]:
-    code = [(n, cell) for n, cell in enumerate(notebook.cells, 1) if cell.get("cell_type") == "code"]
+    """Why a notebook is not one that was executed from its first cell to its last, without an error."""
+    code = [(n, cell) for n, cell in enumerate(notebook.cells, 1) if cell.cell_type == "code" and cell.source.strip()]
     wrong = []
-    for count, (number, cell) in enumerate([each for each in code if each[1].get("source", "").strip()], 1):
-        found, which = cell.get("execution_count"), f"cell {number} (id {cell.get('id')})"
-        if found != count:
-            wrong.append(f"{which} has execution count {found} instead of {count}")
-        if any(output.get("output_type") == "error" for output in cell.get("outputs", [])):
-            wrong.append(f"{which} holds an error")
+    for count, (number, cell) in enumerate(code, 1):
+        if cell.execution_count != count:
+            wrong.append(f"cell {number} has execution count {cell.execution_count} instead of {count}")
+        if any(output.output_type == "error" for output in cell.outputs):
+            wrong.append(f"cell {number} holds an error")
     return wrong

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 from labs.blanks import BuildError
@@ -18,7 +19,7 @@ def execute(notebook, folder: Path | str, name: str = "notebook", timeout: int =
 
     The kernel is ipykernel of `sys.executable` whatever kernels a user has installed; the environment is
     handed on as it is, with what `env` adds to it. `timeout` is in seconds per cell.
-    Raises BuildError with the cell, its source and the traceback's tail at the first cell that fails.
+    Raises BuildError with the cell, its source and the traceback at the first cell that fails.
     """
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager
@@ -46,28 +47,20 @@ def execute(notebook, folder: Path | str, name: str = "notebook", timeout: int =
     try:
         client.execute(env={**os.environ, **(env or {})})
     except (CellControlSignal, CellExecutionError, CellTimeoutError, DeadKernelError, RuntimeError) as error:
-        raise BuildError(_message(notebook, started[-1] if started else 0, error, name, timeout)) from None
-
-
-def _message(notebook, index: int, error: Exception, name: str, timeout: int) -> str:
-    cell, trace = notebook.cells[index], ""
-    kind, dead = type(error).__name__, "the kernel died (out of memory, or a crash in compiled code)"
-    reason = {"CellTimeoutError": f"no end after {timeout} s", "DeadKernelError": dead}.get(kind, f"{kind}: {error}")
-    if hasattr(error, "ename"):
-        reason = f"{error.ename}: {error.evalue}"
-        trace = _ESCAPE.sub("", error.traceback or "").split("-" * 60, 1)[-1].strip("- \n")
-    reason = _ESCAPE.sub("", reason).strip().splitlines()[0]
-    shown = ["    | " + line for line in cell.source.splitlines()]
-    shown += ["    " + line for line in trace.strip().splitlines()[-15:]]
-    return "\n".join([f"{name}: cell {index + 1} (id {cell.get('id')}) failed: {reason}", *shown])
+        text, index = _ESCAPE.sub("", str(error)).strip(), started[-1] if started else 0
+        reason = text.partition("\n")[0]
+        if isinstance(error, CellExecutionError):
+            reason = _ESCAPE.sub("", f"{error.ename}: {error.evalue}").partition("\n")[0]
+        where = f"{name}: cell {index + 1} (id {notebook.cells[index].get('id')})"
+        raise BuildError(f"{where} failed: {reason}\n{textwrap.indent(text, '    ')}") from None
 
 
 def clean(notebook, root: Path | str) -> None:
     """Make outputs independent of the way they arrived, in place.
 
     Consecutive pieces of one stream become one, carriage returns are applied as a terminal does, widgets (which need a
-    kernel) become what they show without one or, where that is nothing, a line of text, timing metadata goes, paths
-    below `root` or the home folder lose that beginning, and TensorFlow's lines that oneDNN is on are left out.
+    kernel) become what they show without one or, where that is nothing, a line of text, paths below `root` or the home
+    folder lose that beginning, and TensorFlow's lines that oneDNN is on are left out.
     """
     here, home = re.escape(str(Path(root).resolve())), re.escape(str(Path.home()))
 
@@ -76,11 +69,9 @@ def clean(notebook, root: Path | str) -> None:
         text = re.sub(rf"{here}(?![\w.-])", ".", re.sub(rf"{here}/", "", text))
         return re.sub(rf"{home}(?=/)", "~", text) if len(home) > 1 else text
 
-    notebook.metadata.pop("widgets", None)
-    for cell in notebook.cells:
-        cell.metadata.pop("execution", None)
+    for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
         merged = []
-        for output in cell.get("outputs", ()):
+        for output in cell.outputs:
             data = output.get("data", {})
             last = merged[-1] if merged and "text" in output else {}
             if "text" in output and last.get("name") == output.name:
@@ -95,8 +86,7 @@ def clean(notebook, root: Path | str) -> None:
             for kind, value in output.get("data", {}).items():
                 if kind.startswith("text/") and isinstance(value, str):
                     output.data[kind] = neutral(value)
-        if cell.cell_type == "code":
-            cell.outputs = [output for output in merged if output.get("text") != ""]
+        cell.outputs = [output for output in merged if output.get("text") != ""]
 
 
 def _settled(text: str) -> str:

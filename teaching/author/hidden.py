@@ -1,10 +1,9 @@
-"""What a student must not see: the lines of a source that stand in its solution regions and nowhere else."""
+"""What a student must not see: the lines of the solutions that no student's form of a source shows."""
 
-import ast
 import json
 
 from teaching.author import render
-from teaching.author.regions import BEGIN, DEFINITION, END, GIVEN, blank, first_line, regions, statements_of
+from teaching.author.regions import BEGIN, END, GIVEN, blank
 from teaching.author.sources import scripts, sources
 
 # Lines of solutions that also stand in labs, which students may read; the last ones as in any training loop.
@@ -18,6 +17,7 @@ IN_LABS = {
     "if rank == 0:",
 }
 _LONGER_THAN = 12  # characters: what is shorter stands in many places
+_MARKS = tuple(mark.lstrip("# ") for mark in (BEGIN, END, GIVEN))
 
 
 def normal(line):
@@ -25,39 +25,25 @@ def normal(line):
     return line.strip().lstrip("#").strip()
 
 
-def solution_lines(source, name="source", longer_than=_LONGER_THAN):
-    """(line number, text) of the lines of regions that are longer than `longer_than` characters, stand neither
-    outside of a region nor in what is given in its place, and are no signature or docstring, which students keep."""
-    lines, inside, kept, given = source.split("\n"), set(), set(), set()
-    for region in regions(source, name):
-        inside.update(range(region.begin, region.end + 1))
-        kept.update((region.begin, region.end, *region.given))
-        given.update(normal(lines[index].replace(GIVEN, "", 1)) for index in region.given)
-        statements = [] if region.markdown else statements_of(lines, region, name)[0]
-        for node in ast.walk(ast.Module(statements, [])):
-            if isinstance(node, DEFINITION) and node.body[0].lineno > node.lineno:
-                documented = ast.get_docstring(node, clean=False) is not None
-                stop = node.body[0].end_lineno if documented else first_line(node.body[0]) - 1
-                kept.update(range(first_line(node) - 1, stop))
-    shown = [normal(line) for line in lines]
-    outside = given | {line for index, line in enumerate(shown) if index not in inside}
-    hidden = [(index + 1, shown[index]) for index in sorted(inside - kept)]
-    return [(number, line) for number, line in hidden if len(line) > longer_than and line not in outside]
+def solution_lines(forms):
+    """{line: where it stands} of the lines of sources that no student's form shows, and that are long enough to give
+    something away. forms: [(name, source with its markers, or complete; the student's form)]."""
+    shown = {normal(line) for *_, student in forms for line in student.split("\n")}
+    return {
+        line: f"{name}:{number}"
+        for name, source, _ in forms
+        for number, line in enumerate(map(normal, source.split("\n")), 1)
+        if len(line) > _LONGER_THAN and line not in shown and not any(mark in line for mark in _MARKS)
+    }
 
 
 def secrets(root):
-    """{line: where it stands} of every solution below `root`, but for lines that a student's form of another source
-    shows."""
-    hidden, shown = {}, set()
-    for path in [*sources(root).values(), *scripts(root).values()]:
-        text = path.read_text(encoding="utf-8")
-        hidden |= {line: f"{path.name}:{number}" for number, line in solution_lines(text, path.name)}
-        shown |= set(map(normal, blank(text, path.name).split("\n")))
-    for name, text in render.scripts(root).items():
-        lines = {normal(line): name for line in text.split("\n") if len(line) > _LONGER_THAN}
-        shown |= lines.keys() if name.startswith("slurm/") else set()
-        hidden |= {} if name.startswith("slurm/") else lines
-    return {line: where for line, where in hidden.items() if line not in shown}
+    """{line: where it stands} of every solution below `root`."""
+    paths = [*sources(root).values(), *scripts(root).values()]
+    texts = [(path.name, path.read_text(encoding="utf-8")) for path in paths]
+    made = render.scripts(root)
+    batch = [(name, text, made[name.removeprefix("solutions/")]) for name, text in made.items() if "solutions/" in name]
+    return solution_lines([*((name, text, blank(text, name)) for name, text in texts), *batch])
 
 
 def told(name, content):
@@ -70,10 +56,9 @@ def told(name, content):
 
 def leaks(contents, secret):
     """What {path: bytes} of a student's tree gives away, a line each. secret: of `secrets`."""
-    marks = BEGIN.lstrip("# "), END.lstrip("# ")
     for name, content in contents.items():
         text = told(name, content)
-        yield from (f"{name} holds the marker {mark!r}" for mark in marks if mark in text)
+        yield from (f"{name} holds the marker {mark!r}" for mark in _MARKS[:2] if mark in text)
         for line in map(normal, text.split("\n")):
             if line in secret and not (name.startswith(("labs/", "lessons/")) and line in IN_LABS):
                 yield f"{name} shows {secret[line]}: {line}"

@@ -44,9 +44,8 @@ def used(root) -> Counter[tuple[str, str]]:
                     modules[imported.asname or imported.name] = f"{node.module}.{imported.name}"
         for dotted in (ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)):
             first, _, rest = dotted.partition(".")
-            *within, name = f"{modules.get(first)}.{rest}".split(".")
-            if first in modules and _file(root, ".".join(within)):
-                names.add((".".join(within), name))
+            if first in modules:
+                names.add(tuple(f"{modules[first]}.{rest}".rsplit(".", 1)))
         counts.update(name for name in names if _about(root, *name) is not None)  # else a folder, or another thing
     return counts
 
@@ -54,12 +53,12 @@ def used(root) -> Counter[tuple[str, str]]:
 def _about(root, module, name):
     """What a name is, in one sentence: of its docstring, or of the comment in the line of a constant, else ""; None
     where the module has no such name."""
-    for node in _tree(root, module).body:
+    text = _text(root, module)
+    for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
             return _sentence(node)
         if isinstance(node, ast.Assign) and name in re.findall(r"\w+", ast.unparse(node.targets)):
-            lines = _text(root, module).splitlines()
-            return lines[node.lineno - 1].partition("  # ")[2]
+            return text.splitlines()[node.lineno - 1].partition("  # ")[2]
         for imported in node.names if isinstance(node, ast.ImportFrom) else ():
             if name == (imported.asname or imported.name) or imported.name == "*":
                 if not str(node.module).startswith("labs"):
@@ -77,16 +76,8 @@ def _sentence(node):
     return re.split(r"(?<=[.;]) +(?=[A-Z(])", " ".join(text.split()))[0]
 
 
-def _file(root, module):
-    """Path of a module's file, or None."""
-    base = Path(root, module.replace(".", "/"))
-    return next((path for path in (base / "__init__.py", base.with_suffix(".py")) if path.is_file()), None)
-
-
 def _text(root, module):
-    path = _file(root, module)
-    return path.read_text(encoding="utf-8") if path else ""
-
-
-def _tree(root, module):
-    return ast.parse(_text(root, module))
+    """The text of a module; "" where there is none."""
+    base = Path(root, module.replace(".", "/"))
+    paths = [path for path in (base / "__init__.py", base.with_suffix(".py")) if path.is_file()]
+    return paths[0].read_text(encoding="utf-8") if paths else ""

@@ -80,36 +80,44 @@ def blank(source: str, name: str = "source") -> str:
     stands. Lines GIVEN stand in its place.
     Raises BuildError with `name` and line for wrong markers and for text that is not valid Python.
     """
-    lines = source.split("\n")
-    _compile(source, list(range(len(lines))), name, "")
+    _compile(list(enumerate(source.split("\n"), 1)), name, "")
     starts = {node.lineno for node in ast.walk(parse(source)) if isinstance(node, ast.stmt)}
-    student, position = [], 0  # of the student's form: (line, number of the line of the source)
+
+    def filled(region, lines):
+        if region.markdown:
+            return [lines[region.begin].replace(BEGIN, YOUR_ANSWER).rstrip()]
+        statements, indent = _statements_of(lines, region, name)
+        if split := [node.lineno for node in statements if node.lineno not in starts]:
+            raise BuildError(f"{name}:{split[0]}: {_PART}; move its markers")
+        given = [lines[index].replace(GIVEN, "", 1).rstrip() for index in region.given]
+        return given or _render(statements, indent, lines)
+
+    student = _with_regions(source, name, filled)
+    _compile(student, name, "after blanking, ")
+    return "\n".join(line for _, line in student)
+
+
+def _with_regions(source, name, filled):
+    """[(number of the line of the source, line)] with the lines that filled(region, lines of the source) gives in the
+    place of each region."""
+    lines, made, position = source.split("\n"), [], 0
+    numbered = list(enumerate(lines, 1))
     for region in regions(source, name):
-        student += zip(lines[position : region.begin], range(position, region.begin), strict=True)
-        filled = [lines[region.begin].replace(BEGIN, YOUR_ANSWER).rstrip()]
-        if not region.markdown:
-            statements, indent = statements_of(lines, region, name)
-            if split := [node.lineno for node in statements if node.lineno not in starts]:
-                raise BuildError(f"{name}:{split[0]}: {_PART}; move its markers")
-            given = [lines[index].replace(GIVEN, "", 1).rstrip() for index in region.given]
-            filled = given or _render(statements, indent, lines)
-        student += ((line, region.begin) for line in filled)
+        made += numbered[position : region.begin]
+        made += ((region.begin + 1, line) for line in filled(region, lines))
         position = region.end + 1
-    student += zip(lines[position:], range(position, len(lines)), strict=True)
-    text = "\n".join(line for line, _ in student)
-    _compile(text, [origin for _, origin in student], name, "after blanking, ")
-    return text
+    return made + numbered[position:]
 
 
-def _compile(text: str, origin: list[int], name: str, when: str) -> None:
+def _compile(numbered: list[tuple[int, str]], name: str, when: str) -> None:
     try:
-        parse(text, 0)
+        parse("\n".join(line for _, line in numbered), 0)
     except SyntaxError as error:
-        line = origin[min(max(error.lineno or 1, 1), len(origin)) - 1] + 1
-        raise BuildError(f"{name}:{line}: {when}the file is not valid Python: {error.msg}") from None
+        number = numbered[min(max(error.lineno or 1, 1), len(numbered)) - 1][0]
+        raise BuildError(f"{name}:{number}: {when}the file is not valid Python: {error.msg}") from None
 
 
-def statements_of(lines: list[str], region: Region, name: str) -> tuple[list[ast.stmt], str]:
+def _statements_of(lines: list[str], region: Region, name: str) -> tuple[list[ast.stmt], str]:
     """Top-level statements of a region, with line numbers of the source, and their indentation."""
     inside = lines[region.begin + 1 : region.end]
     code = [line for line in inside if line.strip() and not line.lstrip().startswith("#")]
@@ -137,15 +145,12 @@ def _render(statements: list[ast.stmt], indent: str, lines: list[str]) -> list[s
     return [line for each in shown.values() for line in each] + ends or [indent + YOUR_CODE]
 
 
-def first_line(node: ast.stmt) -> int:
-    return min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
-
-
 def _definition(node, lines: list[str]) -> list[str]:
     """Signature and docstring of a function or class as written, and a blank for the rest."""
     first, body = node.body[0], node.body
     inner = lines[first.lineno - 1][: first.col_offset]
-    header = lines[first_line(node) - 1 : first_line(first) - 1]
+    begin, end = (min(n.lineno for n in [each, *getattr(each, "decorator_list", [])]) - 1 for each in (node, first))
+    header = lines[begin:end]
     while not header[-1].strip() or header[-1].lstrip().startswith("#"):
         header.pop()
     if ast.get_docstring(node, clean=False) is not None:
@@ -170,16 +175,15 @@ def _assigned(node: ast.AST):
 def blank_batch(source, name="script"):
     """The student's form of a batch script with markers. Raises BuildError for wrong markers, and for a line in a
     region that is neither a directive with a value nor an assignment."""
-    lines, student, position = source.split("\n"), [], 0
-    for region in regions(source, name):
-        student += lines[position : region.begin]
+
+    def filled(region, lines):
         for number, line in enumerate(lines[region.begin + 1 : region.end], region.begin + 2):
             if directive := _DIRECTIVE.match(line):
-                student.append(f"{directive[1]}=...")
+                yield f"{directive[1]}=..."
             elif assignment := _ASSIGNMENT.match(line):
-                student.append(f"{assignment[1]}={YOUR_CODE}")
+                yield f"{assignment[1]}={YOUR_CODE}"
             else:
                 known = "a region of a batch script holds directives with a value and assignments only"
                 raise BuildError(f"{name}:{number}: {known}; move its markers")
-        position = region.end + 1
-    return "\n".join(student + lines[position:])
+
+    return "\n".join(line for _, line in _with_regions(source, name, filled))

@@ -11,7 +11,7 @@ import shlex
 import textwrap
 from pathlib import Path
 
-from labs import files, presets
+from labs import presets
 from labs.blanks import BuildError
 from labs.printed import several
 from labs.slurm import sites
@@ -24,13 +24,6 @@ _FIELD = re.compile(r"@([A-Z_0-9]+)@")
 def sources(root):
     """The sources of the batch scripts by file name, in order."""
     return {path.name: path for path in sorted((Path(root) / "solutions" / "slurm").glob("*.sh"))}
-
-
-def share(site, gpus):
-    """CPUs per node that the scripts ask for with that many GPUs: the least of the rule, or all it allows where the
-    least is one (a share that leaves none idle)."""
-    least, most = site.cpus_for(gpus)
-    return least if least > 1 else most
 
 
 def fields(site, script):
@@ -50,6 +43,8 @@ def fields(site, script):
     wanted = {"account": site.account, "QOS": site.qos}
     personal = "# This site needs your {}, which does not belong in a script: export SBATCH_{}=..."
     gres = {gpus: f"#SBATCH --gres=gpu:{gpus}" if site.gpus else "" for gpus in (1, top, count)}
+    # CPUs per node: the least of the rule, or all it allows where the least is one (a share that leaves none idle).
+    cpus = {gpus: least if (least := site.cpus_for(gpus)[0]) > 1 else site.cpus_for(gpus)[1] for gpus in gres}
     return {
         "SITE": site.name,
         "PATH": f"slurm/{site.id}/{script}",
@@ -59,13 +54,13 @@ def fields(site, script):
         "RULE": f"{rule}." if rule else "any number.",
         "TASKS": top,
         "GRES": gres[top],
-        "CPUS": share(site, top),
-        "CPUS_PER_RANK": share(site, top) // top,
+        "CPUS": cpus[top],
+        "CPUS_PER_RANK": cpus[top] // top,
         "NODE_TASKS": count,
         "NODE_GRES": gres[count],
-        "CPUS_PER_TASK": share(site, count) // count,
+        "CPUS_PER_TASK": cpus[count] // count,
         "GRES_ONE": gres[1],
-        "CPUS_ONE": share(site, 1),
+        "CPUS_ONE": cpus[1],
         "NODES": site.nodes,
         "STUDY_NODES": study_nodes,
         "STUDY_NODES_TEXT": several(study_nodes, "node"),
@@ -158,19 +153,3 @@ def scripts(root):
                     raise BuildError(f"{said} Look into slurm/sites/{site.id}.toml.")
             made |= both
     return made
-
-
-def write(root, made, report=print):
-    """Write those files of `made`, {path below `root`: text}, that are missing or out of date; returns a line for each,
-    which `report` gets, too."""
-    done = [f"wrote {name}" for name, text in made.items() if text_of(root, name) != text]
-    for line in done:
-        name = line.removeprefix("wrote ")
-        files.write(Path(root, name), made[name])
-        report(line)
-    return done
-
-
-def text_of(root, name):
-    """Text of a file below `root`, or None if there is none."""
-    return Path(root, name).read_text(encoding="utf-8") if Path(root, name).exists() else None

@@ -119,7 +119,7 @@ def pair(root: Path, source: Path):
     answer gets its points, and behind the solution what a good answer contains, from the tasks.toml of its lesson; a
     cell behind it lets students go through that list.
     Raises BuildError for wrong markers or metadata, for an id that is used twice, and for a written answer that the
-    tasks.toml does not know or that has no solution.
+    tasks.toml does not know or that has no solution; TaskError for a wrong tasks.toml.
     """
     import jupytext
     import nbformat
@@ -132,32 +132,23 @@ def pair(root: Path, source: Path):
         raise BuildError(f"{label}: {counts}; keep every region inside one cell")
     seen: Counter = Counter()
     labs = {"source_hash": source_hash(root, source), "version": VERSION}
-    lesson = _lesson(lesson_of(root, source))
-    written = lesson and {item.id: item for item in lesson.task if item.kind == "answer"}
+    toml = lesson_of(root, source) / "tasks.toml"
+    written = {item.id: item for item in tasks.load(toml).task if item.kind == "answer"} if toml.exists() else {}
     for number, (full, seen_cell) in enumerate(zip(solution.cells, student.cells, strict=True), 1):
         identifier = _cell_id(source.stem, seen_cell, seen, f"{label}: cell {number}")
         for cell in (full, seen_cell):
             cell.id = identifier
             for key in ("lines_to_next_cell", "cell_marker"):
                 cell.metadata.pop(key, None)
-        if written is not None and full.metadata.get("labs", {}).get("kind") == "answer":
+        if full.metadata.get("labs", {}).get("kind") == "answer":
             _complete(full, seen_cell, written, f"{label}: cell {number}")
     for notebook in parsed:
-        if written is not None:
-            notebook.cells = [each for cell in notebook.cells for each in (cell, *_reflection(cell))]
+        notebook.cells = [each for cell in notebook.cells for each in (cell, *_reflection(cell))]
         notebook.nbformat, notebook.nbformat_minor = 4, 5
         metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}, "labs": labs}
         notebook.metadata = nbformat.from_dict(metadata)
         nbformat.validate(notebook)
     return solution, student
-
-
-def _lesson(folder: Path) -> tasks.Lesson | None:
-    """The tasks.toml of a lesson; None for a lesson without one."""
-    try:
-        return tasks.load(folder / "tasks.toml") if (folder / "tasks.toml").exists() else None
-    except tasks.TaskError as error:
-        raise BuildError(str(error)) from None
 
 
 def _complete(full, seen_cell, written: dict[str, tasks.Answer], label: str) -> None:

@@ -3,11 +3,9 @@
 import os
 import re
 import subprocess
-import tempfile
 from pathlib import Path
 
 import labs
-from labs import files
 from labs.blanks import BuildError
 from labs.course.release import stamped
 from teaching.author import render
@@ -19,21 +17,24 @@ GIVEN = ["README.md", "LICENSE", "CITATION.cff", "Makefile", "environment.yml", 
 GIVEN += [".python-version", ".jupyter/", "labs/", "lessons/", "setup/", "slurm/sites/"]
 GIVEN += ["docs/students/", "docs/measured.md", "docs/not_run.md", "docs/jupyterlab.png"]
 # Of README.md.
-ABOUT_TEACHING = re.compile(r"\| for instructors \| \|\n(\|.*\n)+\n|`make test` runs the tests[^.]*\. ")
+ABOUT_TEACHING = re.compile(r"## For instructors\n.*?(?=Locked are)", re.DOTALL)
 _PACKAGE = re.compile(r'^teach = .*\n|, "teaching"(?=\]\n)', re.MULTILINE)  # of pyproject.toml
 
 
-def student_tree(root, destination, version=labs.__version__, date=None, holds=True, keeps=None) -> list[str]:
-    """Write what students get into an empty or new folder, with its stamp; returns the relative paths, sorted.
+def contents(root, version=labs.__version__, date=None, holds=True, keeps=None) -> dict[str, bytes]:
+    """{path: content} of what students get, in order, with its stamp. Of GIVEN these are the files that git tracks.
 
-    Of GIVEN these are the files that git tracks. date: of the stamp, as 2026-11-22T08:41:52Z (default: that of the last
-    commit). holds: whether students get, for each written task, what a good answer contains; the report shows it to
-    those who have written theirs. keeps: whether a path belongs to this release (default: all do). The same files,
-    version and date give the same bytes. Raises BuildError if the folder is not empty or cannot be written, or if
-    `root` is no git checkout.
+    date: of the stamp, as 2026-11-22T08:41:52Z (default: that of the last commit). holds: whether students get, for
+    each written task, what a good answer contains; the report shows it to those who have written theirs. keeps: whether
+    a path belongs to this release (default: all do). The same files, version and date give the same contents. Raises
+    BuildError, as where `root` is no git checkout.
     """
-    root, destination = Path(root).resolve(), Path(destination).resolve()
-    made = {name: text.encode() for name, text in generated(root).items()}
+    root = Path(root).resolve()
+    texts = {f"notebooks/{name}.ipynb": as_text(student) for name, (_, student) in pairs(root).items()}
+    texts |= student_scripts(root)
+    texts |= {name: text for name, text in render.scripts(root).items() if name.startswith("slurm/")}
+    texts["notebooks/runs/.gitkeep"] = ""  # SLURM writes the logs there, and makes no folder
+    made = {name: text.encode() for name, text in texts.items()}
     for name, about in (("README.md", ABOUT_TEACHING), ("pyproject.toml", _PACKAGE)):
         if (root / name).is_file():
             made[name] = about.sub("", (root / name).read_text(encoding="utf-8")).encode()
@@ -41,30 +42,9 @@ def student_tree(root, destination, version=labs.__version__, date=None, holds=T
         made["AGENTS.md"] = page.read_bytes()
     for path in () if holds else root.glob("lessons/*/tasks.toml"):
         made[label_of(root, path)] = student_tasks(path.read_text(encoding="utf-8")).encode()
-    contents = {name: (root / name).read_bytes() for name in _given(root) if name not in made} | made
-    contents = {name: content for name, content in contents.items() if not keeps or keeps(name)}
-    contents |= stamped(version, date or _last_commit(root), contents)
-    try:
-        if destination.exists() and (not destination.is_dir() or any(destination.iterdir())):
-            raise BuildError(f"{destination} is not an empty folder; name a new folder or empty this one")
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{destination.name}.", dir=destination.parent) as partial:
-            tree = Path(partial, "tree")
-            for name, content in contents.items():
-                files.write(tree / name, content, lasting=False)
-            os.replace(tree, destination)
-    except OSError as problem:
-        reason = f"{problem.strerror}; name a folder of yours on a disk with room"
-        raise BuildError(f"{destination} cannot be written: {reason}") from None
-    return sorted(contents)
-
-
-def generated(root) -> dict[str, str]:
-    """{path below `root`: text} of the notebooks and scripts that students get. Raises BuildError, UseError."""
-    made = {f"notebooks/{name}.ipynb": as_text(student) for name, (_, student) in pairs(root).items()}
-    made |= student_scripts(root)
-    made |= {name: text for name, text in render.scripts(root).items() if name.startswith("slurm/")}
-    return made | {"notebooks/runs/.gitkeep": ""}  # SLURM writes the logs there, and makes no folder
+    found = {name: (root / name).read_bytes() for name in _given(root) if name not in made} | made
+    found = {name: content for name, content in found.items() if not keeps or keeps(name)}
+    return dict(sorted((found | stamped(version, date or _last_commit(root), found)).items()))
 
 
 def _last_commit(root):

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from labs.checks import kept, tasks
 from labs.printed import few, grouped
-from teaching.author import regions, sources
+from teaching.author import sources
 from teaching.grading import reference
 from teaching.grading.finding import Finding
 
@@ -78,13 +78,11 @@ def _of_answers(root):
     """(fingerprints of what students read: what a good answer contains, and the notebooks; {id: those of the solution's
     answer without them})."""
     read, model = [" ".join(text for _, item in tasks.items().values() for text in getattr(item, "holds", ()))], {}
-    for name, path in sources.sources(Path(root)).items():
-        text = path.read_text(encoding="utf-8")
-        for head, _, cell in (each.partition("\n") for each in regions.blank(text, name).split("\n# %%")):
-            read += [re.sub(r"(?m)^# ?", "", cell)] * ("[markdown]" in head)
-        for head, _, cell in (each.partition("\n") for each in regions.strip_markers(text, name).split("\n# %%")):
-            if answer := re.search(r'"id": "(\w+)", "kind": "answer"', head):
-                model[answer[1]] = kept.written(re.sub(r"(?m)^# ?", "", cell))
+    for name in sources.sources(Path(root)):
+        for cell, theirs in zip(*(form.cells for form in reference.pair(root, name)), strict=True):
+            read += [theirs.source] * (theirs.cell_type == "markdown")
+            if theirs.metadata.get("labs", {}).get("kind") == "answer":
+                model[theirs.metadata.labs.id] = kept.written(cell.source)
     told = {mark for text in read for mark in prints("answer", text)}
     return told, {id: prints("answer", text) - told for id, text in model.items()}
 

@@ -25,20 +25,16 @@ def without(source):
     with suppress(*UNFIT):
         tree(source)
         return source
-    try:
-        return _without(source)
-    except Exception as problem:  # of IPython's transformations anything: they get what students hand in
-        said = str(problem).partition("\n")[0].encode(errors="replace").decode()
-        return f"raise SyntaxError({said[:200]!r})"
-
-
-def _without(source):
     from IPython.core.inputtransformer2 import TransformerManager
 
-    if len(source) > LONGEST:
-        raise SyntaxError(f"it has magics, and is longer than {LONGEST} characters")
-    made = tree(TransformerManager().transform_cell(source))
-    return ast.unparse(ast.fix_missing_locations(_Leave().visit(made)))
+    said = f"it has magics, and is longer than {LONGEST} characters"
+    if len(source) <= LONGEST:
+        try:
+            made = tree(TransformerManager().transform_cell(source))
+            return ast.unparse(ast.fix_missing_locations(_Leave().visit(made)))
+        except Exception as problem:  # of IPython's transformations anything: they get what students hand in
+            said = str(problem).partition("\n")[0].encode(errors="replace").decode()
+    return f"raise SyntaxError({said[:200]!r})"
 
 
 class _Leave(ast.NodeTransformer):

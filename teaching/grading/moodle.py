@@ -10,7 +10,7 @@ from typing import Any
 from labs.errors import UseError
 from labs.printed import grouped
 from labs.report.archive import zipped
-from teaching.grading.table import Sheet, number
+from teaching.grading.table import Sheet, file_name, number
 
 # Moodle writes underscores of a name as spaces, so the first ones are its own; what follows is the student's to choose.
 _EXPORTED = re.compile(r"(?P<who>[^/_]+)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_?/|_|$)(?P<rest>.*)", re.S)
@@ -57,11 +57,8 @@ def packed(feedback):
     Only the number in a name counts there. A name must not begin with a dot or a tilde, and its first underscore is
     followed by the number. Files in no folder are what every version of Moodle reads.
     """
-    contents = {}
-    for (id, who), pdf in feedback.items():
-        name = re.sub(r'[\x00-\x1f/\\:*?"<>|&`\']', "", who.encode(errors="ignore").decode()).replace("_", " ")
-        contents[f"{name.lstrip(' .~')[:60] or 'participant'}_{id}_assignsubmission_file_feedback.pdf"] = pdf
-    return zipped(contents)
+    names = {key: file_name(key[1].replace("_", " ")) or "participant" for key in feedback}
+    return zipped({f"{names[key]}_{key[0]}_assignsubmission_file_feedback.pdf": pdf for key, pdf in feedback.items()})
 
 
 def _participants(cells):

@@ -23,10 +23,16 @@ class AskedCheck:
 
 
 @cache
+def pair(root, notebook):
+    """(the complete notebook, the student's)."""
+    return sources.pair(Path(root), Path(root, "solutions", f"{notebook}.py"))
+
+
+@cache
 def forms(root, notebook):
     """(cells of the complete notebook, cells of the student's), {id of the cell: source} of code, in order."""
-    pair = sources.pair(Path(root), Path(root, "solutions", f"{notebook}.py"))
-    return tuple({cell.id: cell.source for cell in form.cells if cell.cell_type == "code"} for form in pair)
+    both = pair(root, notebook)
+    return tuple({cell.id: cell.source for cell in form.cells if cell.cell_type == "code"} for form in both)
 
 
 @cache

@@ -1,8 +1,6 @@
 """course.zip: what students get of the course, in one file that `labs update` reads, too."""
 
 import re
-import tempfile
-from pathlib import Path
 
 import labs
 from labs import files
@@ -26,7 +24,7 @@ def release(root, out, site=None, notebooks=None, criteria=True, version=labs.__
     """Write the zip `out` with what students get of the course at `root`; returns the names of its notebooks.
 
     site: besides `local` the one whose files go along (default: all); notebooks: their names (default: all); criteria:
-    whether what a good answer contains goes along. Version and date are those of `students.student_tree`. The same
+    whether what a good answer contains goes along. Version and date are those of `students.contents`. The same
     input gives the same bytes. Raises UseError (no such site), LeakError, BuildError.
     """
     if site is not None:
@@ -42,14 +40,11 @@ def release(root, out, site=None, notebooks=None, criteria=True, version=labs.__
         of_site = site and _SITE.fullmatch(name)
         return not of_site or (of_site[1] or of_site[2]) in (site, *_EVERYWHERE)
 
-    with tempfile.TemporaryDirectory(prefix="labs-release-") as folder:
-        tree = Path(folder, "tree")
-        names = students.student_tree(root, tree, version, date, criteria, keeps)
-        contents = {name: (tree / name).read_bytes() for name in names}
+    contents = students.contents(root, version, date, criteria, keeps)
     if found := list(hidden.leaks(contents, hidden.secrets(root))):
         raise LeakError(f"This release would give solutions away: not written. {found[0]} ({len(found)} in all)")
     files.write(out, zipped({TOP + name: content for name, content in contents.items()}))
-    return [lesson[1] for name in names if (lesson := _NOTEBOOK.fullmatch(name))]
+    return [lesson[1] for name in contents if (lesson := _NOTEBOOK.fullmatch(name))]
 
 
 def chosen(path=None, notebooks=None):

@@ -10,7 +10,6 @@ from labs.checks import tasks
 from labs.errors import LabsError
 from labs.report import evidence
 from labs.results.run import load
-from teaching.author.sources import pair
 from teaching.grading import cells, plain, reference
 from teaching.grading.handed import ROOT
 
@@ -51,7 +50,7 @@ def misplaced(contents, answers, root):
             there = any(id in cell.items for cell in every)
             where, texts = cells.elsewhere(contents, lesson.notebook, id, there), []
             if every and not there:
-                given = {cell.source.strip() for cell in pair(root, root / f"solutions/{lesson.notebook}.py")[1].cells}
+                given = {cell.source.strip() for cell in reference.pair(root, lesson.notebook)[1].cells}
                 texts = [cell.source for cell in every if cell.kind != "code" and cell.source.strip() not in given]
             if where or texts:
                 found[id] = "\n\n".join([f"(Its cell was not found. {where})", *texts])

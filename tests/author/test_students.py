@@ -1,5 +1,6 @@
 """The students' tree: what is on the list and nothing else, and no line of a solution in it."""
 
+import json
 import os
 import re
 import shutil
@@ -12,15 +13,11 @@ from labs import files
 from labs.blanks import BuildError, blanks
 from labs.course import release
 from teaching.author import hidden, sources, students
-from teaching.author.regions import BEGIN, END
+from teaching.author.regions import BEGIN, END, blank
 
 
 def names(tree):
     return sorted(path.relative_to(tree).as_posix() for path in tree.rglob("*") if path.is_file())
-
-
-def contents(tree):
-    return {name: (tree / name).read_bytes() for name in names(tree)}
 
 
 # ---- the course's own ---------------------------------------------------------------------------------
@@ -29,14 +26,16 @@ def contents(tree):
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     """What students of this course get."""
-    folder = tmp_path_factory.mktemp("student") / "tree"
-    assert students.student_tree(ROOT, folder) == names(folder)
+    folder = tmp_path_factory.mktemp("student")
+    for name, content in students.contents(ROOT).items():
+        files.write(folder / name, content)
     return folder
 
 
 def test_the_tree_is_complete_and_holds_nothing_of_the_authors_nor_a_solution(tree):
     secret = hidden.secrets(ROOT)
-    assert len(secret) > 200 and list(hidden.leaks(contents(tree), secret)) == []
+    contents = {name: (tree / name).read_bytes() for name in names(tree)}
+    assert len(secret) > 200 and list(hidden.leaks(contents, secret)) == []
     given = {entry.split("/")[0] for entry in students.GIVEN} | {"notebooks", "AGENTS.md", release.FOLDER}
     assert {path.name for path in tree.iterdir()} <= given
     for package in ("labs", "lessons"):
@@ -77,7 +76,8 @@ def test_lines_and_markers_of_a_solution_are_found_but_for_those_that_labs_share
         f"def step(batch, labels):\n    '''One training step.'''\n    return batch @ labels\n{END}\n"
     )
     shared, hit = min(hidden.IN_LABS), "return batch @ labels"
-    assert hidden.solution_lines(source) == [(5, "the idea is to average"), (9, hit)]
+    lines = hidden.solution_lines([("01.py", source, blank(source))])
+    assert lines == {"the idea is to average": "01.py:5", hit: "01.py:9"}
     given = {"labs/a.py": f"    {hit}\n{shared}\n", "b.txt": f"x\n{BEGIN}\n", "c.txt": "batch\n", "e/a.py": shared}
     given["d.ipynb"] = '{"cells": [{"source": ["x = 1\\n", "# return batch @ labels"]}]}'
     given = {name: text.encode() for name, text in given.items()}
@@ -117,31 +117,23 @@ GIVEN = ["Makefile", "README.md", "labs/__init__.py", "labs/checks/judging.py", 
 MADE = ["notebooks/01_first.ipynb", "notebooks/scripts/train.py"]
 
 
-def test_what_is_on_the_list_is_given_made_afresh_and_stamped(course, tmp_path):
-    given = students.student_tree(course, tmp_path / "one", version="1.2")
+def test_what_is_on_the_list_is_given_made_afresh_and_stamped(course):
+    one = students.contents(course, version="1.2")
     own = [*GIVEN, *MADE, "lessons/first/tasks.toml", "notebooks/runs/.gitkeep"]
-    assert given == sorted([*own, f"{release.FOLDER}/release.json", *(release.FRESH + name for name in MADE)])
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["course", "one"]
-    one, stamp = contents(tmp_path / "one"), release.load(tmp_path / "one")[0]
-    assert str(stamp) == "1.2 of 2026-01-02" and stamp.date == "2026-01-02T02:04:05Z"
-    assert list(one) == given and sorted(stamp.files) == sorted(own)
+    assert list(one) == sorted([*own, release.STAMP, *(release.FRESH + name for name in MADE)])
+    stamp = json.loads(one[release.STAMP])
+    assert (stamp["version"], stamp["date"]) == ("1.2", "2026-01-02T02:04:05Z")
+    assert sorted(stamp["files"]) == sorted(own)
     assert all(one[release.FRESH + name] == one[name] for name in MADE)
     left = [blanks(hidden.told(name, one[name])) for name in MADE]
     fill = "...  # your code here"
     assert left == [[(1, f"speedup = {fill}")], [(2, f"rate = {fill}")]]
 
 
-def test_what_git_does_not_know_and_a_folder_that_cannot_be_written_is_refused(course, tmp_path):
-    def refuses(says, folder="out"):
-        before = names(tmp_path)
-        with pytest.raises(BuildError, match=says):
-            students.student_tree(course, tmp_path / folder)
-        assert names(tmp_path) == before
-
-    refuses("course is not an empty folder", "course")
-    refuses("README.md is not an empty folder", "course/README.md")
-    refuses("below cannot be written: ", "course/README.md/below")
+def test_what_git_does_not_know_is_refused(course):
     files.write(course / "labs/mine.py", "")
-    refuses("labs/mine.py is not in git, so students .*git add")
+    with pytest.raises(BuildError, match="labs/mine.py is not in git, so students .*git add"):
+        students.contents(course)
     shutil.rmtree(course / ".git")
-    refuses("git cannot say which files .*not a git repository")
+    with pytest.raises(BuildError, match="git cannot say which files .*not a git repository"):
+        students.contents(course)

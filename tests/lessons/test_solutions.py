@@ -6,6 +6,7 @@ import pytest
 
 from labs.blanks import BuildError
 from labs.checks import tasks
+from labs.errors import LabsError
 from teaching.author import build, sources
 
 TASKS = """
@@ -51,7 +52,7 @@ def test_points_a_list_and_what_a_good_answer_holds_come_from_the_tasks(tmp_path
     ],
 )
 def test_a_solution_without_its_answer_or_task_is_refused(tmp_path, old, new, says):
-    with pytest.raises(BuildError, match=says):
+    with pytest.raises(LabsError, match=says):
         pair(tmp_path, SOURCE.replace(old, new), TASKS.replace(old, new) if old not in SOURCE else TASKS)
 
 
