@@ -31,7 +31,7 @@ from teaching.grading import wire
 
 SECONDS = 30  # of processor time for a cell; the judge outside has a limit for the clock on the wall
 LENGTH = struct.Struct(">I")  # of a piece
-WRITTEN = ("/tmp", "/dev/shm")  # all that can be written in the sandbox
+WRITTEN, PLACES = ("/tmp", "/dev/shm"), ("/tmp/work", "/tmp/home")  # in the sandbox: where files can be, and are put
 PATCHED = ("labs.doctor", "labs.report", "labs.measure.maxbatch", "labs.show.plots", "labs.show.widgets")  # by `replay`
 PR_SET_DUMPABLE = 4  # of Linux' prctl(2)
 _prctl = ctypes.CDLL(None).prctl
@@ -74,9 +74,7 @@ def main():
         sys.exit("This ends all processes and removes all files that it can: it runs in a sandbox, and nowhere else.")
     _prctl(PR_SET_DUMPABLE, 0)
     judge, out = os.fdopen(os.dup(0), "rb"), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for handle in (0, 1, 2):  # what a notebook prints is of no interest here
-        os.dup2(nothing, handle)
+    _silence(0, 1)
     prepare(json.loads(judge.readline()))
     kept = list(_files())
     for line in judge:
@@ -84,6 +82,11 @@ def main():
         if "folder" in task:  # else it was for a notebook that has ended, or its end
             _restore(kept, task["files"])
             _run(task, judge, out)
+
+
+def _silence(*handles):
+    for handle in handles:
+        os.dup2(os.open(os.devnull, os.O_RDWR), handle)
 
 
 def prepare(modules):
@@ -100,9 +103,9 @@ def prepare(modules):
 
 
 def _files():
-    """(path, its mode, its content or None) of the folders and files that can be written."""
-    for top in map(Path, WRITTEN):
-        for path in sorted(top.rglob("*")):
+    """(path, its mode, its content or None) of the files that were put here, and of their folders."""
+    for top in map(Path, PLACES):
+        for path in (top, *sorted(top.rglob("*"))):
             mode = path.stat().st_mode
             yield path, stat.S_IMODE(mode), None if stat.S_ISDIR(mode) else path.read_bytes()
 
@@ -110,16 +113,26 @@ def _files():
 def _restore(kept, other):
     """Leave nothing but these of `_files`; other: {path: text} of those that have another content."""
     os.chdir("/")
-    for path in (path for top in WRITTEN for path in os.scandir(top)):
-        if path.is_dir(follow_symlinks=False):
-            shutil.rmtree(path, onerror=_opened)
-        else:
-            os.unlink(path)
+    mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    shown = [re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), path) for path in mounts]  # a space is \040
+    for top in WRITTEN:
+        _remove(top, [path for path in shown if path.startswith(f"{top}/")])
     for path, mode, content in kept:
         path.mkdir() if content is None else path.write_bytes(content)
         path.chmod(mode)
     for name, text in other.items():
         Path(name).write_text(text, encoding="utf-8")
+
+
+def _remove(folder, shown):
+    """Remove what a folder holds, but for what of the kit is shown below it."""
+    for entry in os.scandir(folder):
+        if any(path.startswith(f"{entry.path}/") for path in shown):
+            _remove(entry.path, shown)
+        elif entry.is_dir(follow_symlinks=False) and entry.path not in shown:
+            shutil.rmtree(entry.path, onerror=_opened)
+        elif entry.path not in shown:
+            os.unlink(entry.path)
 
 
 def _opened(function, path, _):
@@ -137,6 +150,7 @@ def _run(task, judge, out):
             stack.callback(os._exit, 1)
             for handle in (judge.fileno(), out, to, from_):
                 os.close(handle)
+            _silence(2)  # what a notebook prints is of no interest here
             _prctl(PR_SET_DUMPABLE, 1)
             os.environ.update(task["env"])
             os.chdir(task["folder"])
