@@ -169,9 +169,6 @@ def _of_export(files, title):
     nobodys = [each for each in files if not each.handed]
     if len(nobodys) == len(files):
         nobodys = _whose(files, title)
-    for each in files:
-        if each.handed and (why := unsafe(each.path)):
-            each.handed.saying(f"{each.handed.file}: its path {why}; its content was read all the same")
     yield from _by_student([each for each in files if each.handed])
     if nobodys:
         names = few([each.path[-80:] for each in nobodys], FEW)
@@ -359,7 +356,7 @@ def _opened(handed, content, deeper=True):
             lost.append((f"it is damaged ({problem})", name, None))
             continue
         if len(data) > room:
-            handed.saying(f"{LOST}{name} and what comes after it: it unpacks to more than {MOST_BYTES >> 20} MiB")
+            lost.append((f"from {name} on, it unpacks to more than {MOST_BYTES >> 20} MiB", "the rest", None))
             break
         room -= len(data)
         if not plain:
@@ -383,7 +380,7 @@ def _taken(handed, found, lost):
     where it could not be read) of what is left out already."""
     if top := _top(found):
         handed.saying(f"its files lie in {top:.80}")
-    taken, moved, notebooks = Counter(), 0, {}
+    taken, notebooks = Counter(), {}
 
     def take(place, path):
         (what, most), size = _room(place), len(found[path])
@@ -404,7 +401,6 @@ def _taken(handed, found, lost):
         elif lesson := _notebook(base, content):
             notebooks.setdefault(lesson, []).append(path)
         elif _PLACES.fullmatch(f"notebooks/{place}") and top + f"notebooks/{place}" not in found:
-            moved += 1
             take(f"notebooks/{place}", path)
         else:
             lost.append(("no file of a submission", f"{path:.80}", content))
@@ -413,15 +409,12 @@ def _taken(handed, found, lost):
         paths.sort(key=lambda path: (path != f"{top}notebooks/{name}", _base(path) != name, path))
         if len(paths) > 1:
             paths.sort(key=lambda path: -cells.filled(found[path]))
-        place, others = paths[0].removeprefix(top), [each for each in paths[1:] if found[each] != found[paths[0]]]
-        moved += place == name
-        if place not in (name, f"notebooks/{name}"):
+        others = [each for each in paths[1:] if found[each] != found[paths[0]]]
+        if _base(paths[0]) != name:
             handed.saying(f"counted as {name}: {paths[0]:.80}")
         take(f"notebooks/{name}", paths[0])
         counts = f"{paths[0]:.80} counts as {name}, of several the one in which more is filled in"
         lost += [(counts, f"{path:.80}", found[path]) for path in others]
-    if moved:
-        handed.saying(f"its notebooks and scripts lie in no folder notebooks/ ({several(moved, 'file')}): put there")
     if not handed.contents:
         handed.saying("empty: no file of a submission is in it")
     return _lose(handed, lost)

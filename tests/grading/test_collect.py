@@ -62,12 +62,12 @@ HOSTILE = {
         None,
     ),
     "linked": (raw((LINK, "/etc/x"), REPORT), "not read: report.pdf: a symbolic link", {"report.json"}),
-    "bomb": (raw(*((f"runs/{n}.out", bytes(110 << 20)) for n in "ab")), "unpacks to more than 200 MiB", {"runs/a.out"}),
-    "many": (
-        raw(*((f"notebooks/runs/r{n}.out", b"") for n in range(5001))),
-        "5001 files, more than any",
-        set(),
+    "bomb": (
+        raw(*((f"runs/{n}.out", bytes(110 << 20)) for n in "ab")),
+        "unpacks to more than 200 MiB",
+        {"runs/a.out", "others/the rest"},
     ),
+    "many": (raw(*((f"notebooks/runs/r{n}.out", b"") for n in range(5001))), "5001 files, more than any", set()),
     "damaged": (submission()[:200], "not read: its file: it is damaged", set()),
     "nested": (
         raw(("mine/submission.zip", submission())),

@@ -65,7 +65,6 @@ ENTRIES = {
     "Ty\x1b\nOx_29_assignsubmission_file_/x.rar": b"Rar!",
 }
 TEXT = "a text answer ("
-MOVED = "its notebooks and scripts lie in no folder notebooks/ (2 files)"
 # {who: (id, names of the files that are kept, how the lines on them begin)}
 WANTED = {
     "Ada King": ("1", KEPT, []),
@@ -76,9 +75,9 @@ WANTED = {
     "van_dyke_anna": ("4711", KEPT, [TEXT]),
     "kingada": ("4712", KEPT, ["handed in 2 times", "not read: text.html: beside the archive"]),
     "Mia": ("22", {f"notebooks/{NOTEBOOK}", f"others/{NOTEBOOK}"}, [f"not read: {NOTEBOOK}: notebooks/"]),
-    "Ned": ("23", PLACED, [f"misnamed: 3 files instead of submission.zip ({NOTEBOOK}", MOVED]),
+    "Ned": ("23", PLACED, [f"misnamed: 3 files instead of submission.zip ({NOTEBOOK}"]),
     "Pia": ("25", {"report.json", RECORD}, ["its files lie in mine/"]),
-    "Ty\x1b\nOx": ("29", set(), ["x.rar: its path is no plain path", "not read: x.rar: rar archives"]),
+    "Ty\x1b\nOx": ("29", set(), ["not read: x.rar: rar archives"]),
 }
 
 
