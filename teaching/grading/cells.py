@@ -1,7 +1,7 @@
 """The cells of a notebook as it was handed in: found by what they say, whatever became of the file and of their kind.
 
-A cell belongs to an item of the course by its id (labs-resnet50-5), by its mark (metadata.labs.id), by its call
-`check("resnet50.5", ...)`, in any quotes, or by the heading of a written answer. What was handed in and cannot be run,
+A cell belongs to an item of the course by its id (labs-LESSON-5), by its mark (metadata.labs.id), by its call
+`check("LESSON.5", ...)`, in any quotes, or by the heading of a written answer. What was handed in and cannot be run,
 or does not count, lies in a submission's folder others/; of what could not be read an empty file lies there.
 """
 
@@ -129,8 +129,9 @@ def elsewhere(contents, notebook, id=None, blank=False):
     for path, content in sorted(contents.items()):
         if path.startswith(OTHERS):
             name, notebook_cells = path.removeprefix(OTHERS), read(content)[0]
-            if not notebook_cells and not blank and unreadable(content):
-                return f"{name} could not be read, and could hold it"
+            unknown = not items(content) if notebook_cells else unreadable(content)
+            if unknown and not blank:
+                return f"{name} could hold it: nothing that can be read in it says what it is"
             named = {item for cell in notebook_cells if cell.filled for item in cell.items}
             named = named if notebook_cells or blank else items(content)
             if id in named or (id is None and notebook in {_lessons()[item] for item in named}):

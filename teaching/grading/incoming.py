@@ -422,9 +422,8 @@ def _taken(handed, found, lost):
 
 def _notebook(name, content):
     """The name of the course's notebook that a file is, whatever it is called; None if it is none of them."""
-    stem = name.removesuffix(".ipynb")
     if name.endswith(".ipynb") or (content.lstrip()[:1] == b"{" and b'"cells"' in content):
-        return cells.lesson(content) or (stem if stem in cells.notebooks() else None)
+        return cells.lesson(content) or next((lesson for lesson in sorted(cells.notebooks()) if lesson in name), None)
     return None
 
 
