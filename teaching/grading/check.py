@@ -169,27 +169,19 @@ def _look(piece, out, root):
     """Look at a Piece, and keep what is found of each notebook when it is finished. Returns (the number of the
     submission, lines on the checks that are judged otherwise than before)."""
     moved, notebooks = [], [name for name in piece.keys if name]
-    with (
-        handed.opened(piece.number, piece.path) as submission,
-        closing(judge.Walled(submission, root, notebooks)) as walled,
-    ):
-        for notebook in piece.keys:
-            found = (
-                _evidence(submission, root)
-                if notebook is None
-                else _replayed(piece, submission, root, notebook, walled)
-            )
-            moved.append(
-                _keep(out, piece, notebook, {"key": piece.keys[notebook], "submission": piece.submission} | found)
-            )
+    with handed.opened(piece.number, piece.path) as submission:
+        with closing(judge.Walled(submission, root, notebooks)) as walled:
+            for name, key in piece.keys.items():
+                found = _replayed(submission, root, name, key, walled) if name else _evidence(submission, root)
+                moved.append(_keep(out, piece, name, {"key": key, "submission": piece.submission} | found))
     return piece.number, moved
 
 
-def _replayed(piece, submission, root, notebook, walled):
+def _replayed(submission, root, notebook, key, walled):
     """{checks, told, seconds} of a notebook in replay; and no key where it is to be tried again."""
     begin, failed = time.monotonic(), {}
     try:
-        found, told = judge.judged(submission, root, notebook, piece.keys[notebook], walled)
+        found, told = judge.judged(submission, root, notebook, key, walled)
     except Exception as problem:  # of the sandbox or this machine and no fault of the student's: it is tried again
         told = [f"{type(problem).__name__}: {problem}"[:200]]
         found, failed = judge.unjudged(root, notebook, told[0]), {"key": ""}
