@@ -57,7 +57,7 @@ class Desk:
     def __init__(self, out, task=None):
         self.deck, self._drawing = Deck(out, task), False
         self._evidence, self._report = cache(self._evidence), cache(self._report)
-        wide = {"layout": {"width": "50%"}, "style": {"description_width": "9em"}}
+        wide = {"layout": {"width": "32%"}, "style": {"description_width": "7em"}}
         self.keys = ipywidgets.Text(description="keys", placeholder="1 2 a .", **wide)
         self.comment = ipywidgets.Text(description="new comment", continuous_update=False, **wide)
         self.head, self.answer, self.beside, self.bank_list, self.foot = (ipywidgets.HTML() for _ in range(5))
