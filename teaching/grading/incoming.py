@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from pathlib import PurePosixPath
+from typing import Any
 
 from labs.checks import tasks
 from labs.course.release import unsafe
@@ -97,7 +98,7 @@ class _ExportFile:
     path: str
     stamp: float | tuple
     size: int
-    opened: object
+    opened: Any
     handed: Handed | None = None
 
     @cached_property
@@ -290,7 +291,7 @@ def _names(found, home, flat, firm):
     stems = [re.sub(r"(\.tar)?\.\w{1,8}$", "", _base(each.path)) for each in found]
     alone = [each.archive or (each.opened is None and not _OWN.fullmatch(each.path)) for each in found]
     packed = [stem for stem, is_alone in zip(stems, alone, strict=True) if is_alone]
-    bases = {base if (base := _AGAIN.fullmatch(stem)[1]) in packed else stem for stem in packed}
+    bases = {base if (base := _AGAIN.sub("", stem)) in packed else stem for stem in packed}
     if flat:
         one = len(packed) == 1 and home and packed[0].startswith("submission")
     else:
@@ -309,7 +310,7 @@ def _names(found, home, flat, firm):
             yield ""
 
 
-_AGAIN = re.compile(r"(?:.* - )?(.*?)(?: ?\(\d+\))?")  # words in front of a late one, a number behind a copy
+_AGAIN = re.compile(r"^.* - | ?\(\d+\)$")  # words in front of a late one, a number behind a copy
 
 
 def _common(homes):
