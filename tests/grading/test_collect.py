@@ -54,36 +54,17 @@ LINK.external_attr = (stat.S_IFLNK | 0o777) << 16
 EVERY = {f"notebooks/{lesson.notebook}.ipynb": b"{}" for lesson in tasks.lessons().values()}
 FEW = zipped({"report.json": b"{}", "report.pdf": b"%PDF" * 999})
 SPOILT = FEW.index(b"report.pdf") + 15  # in the bytes of this file
+REST = {"runs/a.out", "others/the rest"}
 # {what: (the file, a line on it, the names that are kept of it, where that matters)}
 HOSTILE = {
-    "leads_out": (
-        raw(("../../up.json", b"x"), REPORT),
-        "not read: '../../up.json': its path leads out of the folder",
-        None,
-    ),
+    "leads_out": (raw(("../../up.json", b"x"), REPORT), "'../../up.json': its path leads out of the folder", None),
     "linked": (raw((LINK, "/etc/x"), REPORT), "not read: report.pdf: a symbolic link", {"report.json"}),
-    "bomb": (
-        raw(*((f"runs/{n}.out", bytes(110 << 20)) for n in "ab")),
-        "unpacks to more than 200 MiB",
-        {"runs/a.out", "others/the rest"},
-    ),
+    "bomb": (raw(*((f"runs/{n}.out", bytes(110 << 20)) for n in "ab")), "unpacks to more than 200 MiB", REST),
     "many": (raw(*((f"notebooks/runs/r{n}.out", b"") for n in range(5001))), "5001 files, more than any", set()),
     "damaged": (submission()[:200], "not read: its file: it is damaged", set()),
-    "nested": (
-        raw(("mine/submission.zip", submission())),
-        "nested: mine/submission.zip is an archive in an archive",
-        None,
-    ),
-    "others": (
-        raw(REPORT, ("notes.docx", b"\0")),
-        "not read: notes.docx: no file of a submission",
-        {"report.json", "others/notes.docx"},
-    ),
-    "an_entry": (
-        FEW[:SPOILT] + b"\xff" * 4 + FEW[SPOILT + 4 :],
-        "not read: report.pdf: it is damaged",
-        {"report.json"},
-    ),
+    "nested": (raw(("a/submission.zip", submission())), "nested: a/submission.zip is an archive in an archive", None),
+    "others": (raw(REPORT, ("x.docx", b"\0")), "not read: x.docx: no file of a", {"report.json", "others/x.docx"}),
+    "an_entry": (FEW[:SPOILT] + b"\xff" * 4 + FEW[SPOILT + 4 :], "not read: report.pdf: it is", {"report.json"}),
     "all_notebooks": (zipped(EVERY), "complete", EVERY.keys()),
 }
 
