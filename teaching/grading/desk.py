@@ -57,7 +57,7 @@ class Desk:
     def __init__(self, out, task=None):
         self.deck, self._drawing = Deck(out, task), False
         self._evidence, self._report = cache(self._evidence), cache(self._report)
-        wide = {"layout": {"width": "32%"}, "style": {"description_width": "7em"}}
+        wide = {"layout": {"width": "32%"}, "style": {"description_width": "8em"}}
         self.keys = ipywidgets.Text(description="keys", placeholder="1 2 a .", **wide)
         self.comment = ipywidgets.Text(description="new comment", continuous_update=False, **wide)
         self.head, self.answer, self.beside, self.bank_list, self.foot = (ipywidgets.HTML() for _ in range(5))
@@ -196,14 +196,14 @@ class Desk:
 
     def _draw_items(self):
         """The items as buttons, at the marks that are kept, with who gave them."""
-        own = self.deck.own
+        own, unmarked = self.deck.own, "open" if self.deck.is_open(self.deck.number) else "as judged"
         if [row.item for row in self.items.children] != self.deck.items:
             self.items.children = [self._item_row(item) for item in self.deck.items]
         for place, row in enumerate(self.items.children, 1):
             item, (buttons, _, text) = row.item, row.children
             marked, by = share(own, item.id), own.stamps.get(item.id)
             buttons.value = marked if marked in NAMES else None
-            got = "open" if marked is None else f"{marked * item.points:g}"
+            got = unmarked if marked is None else f"{marked * item.points:g}"
             who = f" <i>({_text(by)})</i>" if by else ""
             line = f"<b>{place}</b>: {got} of {item.points:g}: {_text(item.text)}{who}"
             text.value = f'<div style="line-height: 1.3; padding-top: 4px">{line}</div>'
@@ -279,6 +279,7 @@ class Desk:
     def _decision_row(self, number, kind):
         buttons = _buttons(DECISIONS, "6em")
         sentence = ipywidgets.Text(placeholder="sentence for the student", continuous_update=False)
+        sentence.layout.flex = "0 0 20em"
         findings = ipywidgets.HTML(layout={"flex": "1 1 auto", "width": "auto"})
         row = ipywidgets.HBox([buttons, sentence, findings])
         row.kind, row.number = kind, number
