@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 import textwrap
 from pathlib import Path
 
@@ -21,22 +20,16 @@ def execute(notebook, folder: Path | str, name: str = "notebook", timeout: int =
     handed on as it is, with what `env` adds to it. `timeout` is in seconds per cell.
     Raises BuildError with the cell, its source and the traceback at the first cell that fails.
     """
-    from jupyter_client.kernelspec import KernelSpec
+    from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
-    from nbclient.exceptions import CellControlSignal, CellExecutionError, CellTimeoutError, DeadKernelError
-
-    class ThisPython(AsyncKernelManager):
-        @property
-        def kernel_spec(self):
-            argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=ERROR"]
-            return KernelSpec(argv=argv, display_name="Python 3", language="python")
+    from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKernelError
 
     started = []
     client = NotebookClient(
         notebook,
-        kernel_name="python3",
-        kernel_manager_class=ThisPython,
+        AsyncKernelManager(kernel_spec_manager=KernelSpecManager(kernel_dirs=[])),
+        extra_arguments=["--log-level=ERROR"],
         on_cell_start=lambda cell, cell_index: started.append(cell_index),
         resources={"metadata": {"path": str(folder)}},
         timeout=timeout,
@@ -45,14 +38,17 @@ def execute(notebook, folder: Path | str, name: str = "notebook", timeout: int =
         store_widget_state=False,
     )
     try:
-        client.execute(env={**os.environ, **(env or {})})
-    except (CellControlSignal, CellExecutionError, CellTimeoutError, DeadKernelError, RuntimeError) as error:
-        text, index = _ESCAPE.sub("", str(error)).strip(), started[-1] if started else 0
+        client.execute(env={**os.environ, **(env or {})}, cleanup_kc=True)
+    except (CellControlSignal, RuntimeError) as error:
+        index = started[-1] if started else 0
+        text, cell = _ESCAPE.sub("", str(error)).strip(), notebook.cells[index]
+        if isinstance(error, DeadKernelError):
+            text = f"the kernel died (out of memory, or a crash in compiled code)\n{cell.source}"
         reason = text.partition("\n")[0]
         if isinstance(error, CellExecutionError):
             reason = _ESCAPE.sub("", f"{error.ename}: {error.evalue}").partition("\n")[0]
-        where = f"{name}: cell {index + 1} (id {notebook.cells[index].get('id')})"
-        raise BuildError(f"{where} failed: {reason}\n{textwrap.indent(text, '    ')}") from None
+        where = f"{name}: cell {index + 1} (id {cell.get('id')}) failed"
+        raise BuildError(f"{where}: {reason}\n{textwrap.indent(text, '    ')}") from None
 
 
 def clean(notebook, root: Path | str) -> None:

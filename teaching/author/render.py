@@ -111,13 +111,12 @@ def _horovod(site):
 
 def _launch(site, ranks):
     """The launcher with its options; `ranks` as bash says it."""
-    words = {
-        "srun": ["srun", *site.launcher_options, "--kill-on-bad-exit=1", "--label"],
-        "mpiexec": ["mpiexec", *site.launcher_options, "-n"],
-        "horovodrun": ["horovodrun", *site.launcher_options, "-np"],
-    }[site.launcher]
-    count = {"srun": f'--ntasks="{ranks}"', "horovodrun": f'"{ranks}" -H "$hosts"'}.get(site.launcher, f'"{ranks}"')
-    return f"{_quoted(words)} {count}"
+    own = {
+        "srun": f'--kill-on-bad-exit=1 --label --ntasks="{ranks}"',
+        "mpiexec": f'-n "{ranks}"',
+        "horovodrun": f'-np "{ranks}" -H "$hosts"',
+    }
+    return f"{_quoted([site.launcher, *site.launcher_options])} {own[site.launcher]}"
 
 
 def _study_launcher(site):

@@ -326,7 +326,7 @@ def test_the_kernel_is_this_python_even_if_the_user_has_another_one_and_its_end_
     monkeypatch.setenv("LABS_TEST_VALUE", "handed on")
     code = "import os, sys\nprint(sys.executable, os.environ['LABS_TEST_VALUE'])"
     notebook = notebook_of(code, "os._exit(9)")
-    with pytest.raises(BuildError, match=r"nb: cell 2 .*: Kernel died"):
+    with pytest.raises(BuildError, match=r"nb: cell 2 .*: the kernel died"):
         execute(notebook, tmp_path, "nb", timeout=600)
     assert notebook.cells[0].outputs[0].text == f"{sys.executable} handed on\n"
     with pytest.raises(BuildError, match=r"nb: cell 1 .*: A cell timed out .* after 1 seconds"):
