@@ -1,5 +1,5 @@
-"""Settings of `make lab`, read before your own (JUPYTER_CONFIG_PATH): no network at run time, and terminals that
-find `labs`, `uv`, `horovodrun` and `mpiexec`."""
+"""Settings of JupyterLab in the course's environment (its etc/jupyter): the first notebook, no network at run time, and
+terminals that find `labs`, `uv`, `horovodrun` and `mpiexec`."""
 
 import os
 import sys
@@ -16,3 +16,8 @@ if which("bash"):
 
 # The list of installable extensions would be fetched from PyPI. News and update checks: labconfig/page_config.json.
 c.LabApp.extension_manager = "readonly"
+
+FIRST = "notebooks/00_start_here.ipynb"
+if Path(FIRST).is_file():
+    c.LabApp.default_url = f"/lab/tree/{FIRST}"
+c.ServerApp.allow_root = True  # in containers

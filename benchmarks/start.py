@@ -2,7 +2,7 @@
 
     python benchmarks/start.py [--json]
 
-The clone and the caches lie in temporary folders, which are removed. The first start downloads and compiles; the second
+The clone and the caches lie in temporary folders, which are removed. The first start downloads; the second
 is that of another clone with the caches of the first, whose uv is on the PATH (pip finds none offline), where uv and
 pip are told to stay offline. Timed from the command to the first answer with status 200.
 """

