@@ -23,7 +23,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "tests/lessons")]
 
-from answers import harder_schedules, pipeline_schedules, write_the_schedule, zero_schedules
+from known import answers
 
 from lessons.write_the_schedule import game, pictures
 from lessons.write_the_schedule.engine import play
@@ -49,8 +49,8 @@ from lessons.write_the_schedule.programs import (
 )
 from lessons.write_the_schedule.puzzles import MEASURES, PUZZLES, bars, changed, measured
 
-ANSWERS = write_the_schedule.ANSWERS | zero_schedules.ANSWERS | harder_schedules.ANSWERS | pipeline_schedules.ANSWERS
-PLAIN = {"schedule.3": 1} | dict.fromkeys(PUZZLES, 0)  # number of the wrong answer that is right, but plain
+LESSONS = "write_the_schedule", "zero_schedules", "harder_schedules", "pipeline_schedules"
+KNOWN = {id: known for name in LESSONS for id, known in answers(name).items()}  # the first wrong one is only plain
 
 
 def played(function, case):
@@ -61,7 +61,7 @@ def table():
     heads = ("best", "bound", "bar", "reference", "plain")
     print(f"{'puzzle':40} {'measure':10}" + "".join(f"{head:>10}" for head in heads) + "  above the best")
     for id, puzzle in PUZZLES.items():
-        right, plain = ANSWERS[id]["right"][0][0], ANSWERS[id]["wrong"][PLAIN[id]][0]
+        right, plain = KNOWN[id].right[0][0], KNOWN[id].wrong[0][0][0]
         found, other = (measured(played(each, puzzle.case)) for each in (right, plain))
         for measure, (known, bound) in puzzle.best(puzzle.case).items():
             values = (known, bound, bars(puzzle, puzzle.case)[measure], found[measure], other[measure])
@@ -219,7 +219,7 @@ def search_zero_3():
 
 def moves():
     case = changed(PUZZLES["pipeline.2"].case, ranks=8, batches=16)
-    found = played(ANSWERS["pipeline.2"]["right"][0][0], case)
+    found = played(KNOWN["pipeline.2"].right[0][0], case)
     draw, moments = pictures.moving(found, "1F1B")
     begin = time.perf_counter()
     draw().png()

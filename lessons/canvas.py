@@ -1,9 +1,5 @@
 """Figures that can move: drawn within a blink, with margins in inches instead of a layout engine."""
 
-import io
-
-import numpy as np
-
 from labs.show.figure import finished, light
 
 DPI = 90
@@ -42,60 +38,4 @@ def boxes(spans, colour, **look):
 
 def done(figure, text, kind="simulated"):
     """Stamp the figure with its kind, and give it its text alternative."""
-    figure.png = lambda: png(figure)
     return finished(figure, text, kind)
-
-
-_FRAMES = {}  # what _frame_key says of a figure -> its frames as pixels
-
-
-def png(figure):
-    """The figure as PNG bytes, fast where an earlier one had the same frames (spines, ticks, grid, axis labels).
-
-    These take two thirds of the drawing, and mostly stay the same when a control moves: they are drawn once, kept as
-    pixels, and put below what changes.
-    """
-    framed = [axes for axes in figure.axes if axes.axison]
-    key = _frame_key(figure, framed)
-    if key not in _FRAMES:
-        if len(_FRAMES) >= 128:
-            _FRAMES.clear()
-        _FRAMES[key] = _frames(figure, framed)
-    image = figure.figimage(_FRAMES[key], origin="upper", zorder=-1)
-    for axes in framed:
-        axes.set_axis_off()
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", pil_kwargs={"compress_level": 1})
-    for axes in framed:
-        axes.set_axis_on()
-    image.remove()
-    return buffer.getvalue()
-
-
-def _frame_key(figure, framed):
-    """All that the frames of a figure depend on, as made by `canvas`."""
-    key = [*figure.get_size_inches()]
-    for axes in framed:
-        key += axes.get_position().bounds
-        for axis in (axes.xaxis, axes.yaxis):
-            key += [
-                axis.get_scale(),
-                axis.get_label_text(),
-                *axis.get_view_interval(),
-                axis.get_tick_params().get("gridOn"),
-            ]
-            ticks = axis.get_majorticklocs()
-            key += [*ticks, *axis.get_major_formatter().format_ticks(ticks)]
-    return tuple(key)
-
-
-def _frames(figure, framed):
-    """The frames of these axes as pixels (height, width, 4)."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    drawn = FigureCanvasAgg(figure)
-    figure.patch.draw(drawn.get_renderer())
-    for axes in framed:
-        for part in (axes.patch, axes.xaxis, axes.yaxis, *axes.spines.values()):
-            part.draw(drawn.get_renderer())
-    return np.array(drawn.buffer_rgba())

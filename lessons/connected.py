@@ -18,9 +18,11 @@ from unittest import mock
 import numpy as np
 
 import labs
-from labs import blanks, compat
+from labs import blanks
 from labs.checks import student_code
+from labs.checks.judging import NotDone
 from labs.errors import HorovodError, LabsError
+from labs.printed import several
 from lessons import scripts
 from lessons.tryout import horovod_numbers
 
@@ -221,20 +223,6 @@ class World(Players):
             raise HorovodError(f"There is no rank {root_rank} for weights: give one from 0 to {self._size - 1}.")
         return self._meet("broadcast", [tensor], root_rank)[0]
 
-    def distributed(self, optimizer):
-        """What labs.hvd.DistributedOptimizer gives. It has not its name here: in one lesson students write it."""
-        if hasattr(optimizer, "labs_wrapped"):
-            raise HorovodError("The optimizer is wrapped twice: gradients would be averaged twice. Wrap it once.")
-        base, reduce = type(optimizer), self.grouped_allreduce
-
-        def apply(self, grads, trainable_variables=None):
-            base.apply(self, reduce(list(grads)), trainable_variables)
-
-        averaging = type(base.__name__, (base,), {"apply": apply, "labs_wrapped": True})
-        averaging = averaging.from_config(optimizer.get_config())
-        compat.copy_state(optimizer, averaging)
-        return averaging
-
     def play(self, program):
         import tensorflow as tf
 
@@ -333,11 +321,31 @@ def _shown(arrays):
 def defined(path, name, world):
     """What a student's script defines under a name, with `world` in the place of labs.hvd and Horovod; before that the
     cases of a script that cannot be played, as a judge yields them. What else it defines may still be blank."""
-    yield from scripts.no_script(path)
-    scripts.refuse_blanks(path, lines=_without_others(path, name))
-    names = definitions(path, world)
+    yield from scripts.whole(path, lambda path: _without_others(path, name))
+    try:
+        names = definitions(path, world)
+    except SyntaxError as problem:
+        raise NotDone(f"Python cannot read line {problem.lineno} of {Path(path).name}: {problem.msg}.") from None
     yield name not in names, f"The script does not define {name} any more: keep its name and arguments."
     return names[name]
+
+
+def played(path, name, size, program, beside=""):
+    """(World, what program(world, what the script defines under this name) gives on each rank); before that the cases
+    of a script that cannot be played, and of ranks that do not fit together. beside: what an error in it tells besides
+    the number of ranks."""
+    world = World(size)
+    function = yield from defined(path, name, world)
+
+    def on_a_rank():
+        with student_code.tried(several(size, "rank") + beside):
+            return program(world, function)
+
+    try:
+        with placed(world):  # also for what the function itself imports
+            return world, world.play(on_a_rank)
+    except ConnectedError as problem:
+        yield True, str(problem)
 
 
 def _without_others(path, name):

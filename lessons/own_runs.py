@@ -55,8 +55,7 @@ def no_curve(figure, runs, whose):
     drawn = {axis: list(_points(axis, workers)) for axis in figure.axes}
     for key, what in CURVES.items():
         values = {run.workers: getattr(run, key).value or math.nan for run in runs}
-        names = {axis: _names(points, values) for axis, points in drawn.items()}
-        showing = [axis for axis in drawn if names[axis]]
+        showing = {axis: names for axis, points in drawn.items() if (names := _names(points, values))}
         if not showing:
             upside = {number: 1 / value for number, value in values.items()}
             turned = key == "speedup" and any(_names(points, upside) for points in drawn.values())
@@ -72,7 +71,8 @@ def no_curve(figure, runs, whose):
         asked = "Name in words what it shows, and its unit (a speedup, a ratio of two times, has none)."
         yield not any(_is_label(label, key) for label in labels), f"{said}. {asked}"
         if whose in {run.model for run in runs}:
-            of = [name for axis in showing for name in names[axis] if name]  # also of another network that does as well
+            # Also the names of another network that does as well.
+            of = [name for names in showing.values() for name in names if name]
             yield of and not any(whose in name for name in of), f"The legend gives {whose}'s {what} another name."
 
 

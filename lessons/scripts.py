@@ -9,20 +9,17 @@ from labs import blanks
 from labs.checks.judging import NotDone
 
 
-def refuse_blanks(path, lines=range(10**6)):
-    """Raises NotDone with the first of these lines that is still blank."""
+def whole(path, lines=lambda path: range(10**6)):
+    """Case of a path without a script. Raises NotDone with the first line of lines(path) that is still blank."""
+    yield not Path(path).is_file(), f"There is no script {path}. Give the path of yours."
     try:
         found = blanks.blanks(Path(path))
     except blanks.BuildError:  # Python cannot read it; the try-out shows where
         return
+    asked = lines(path)
     for line, text in found:
-        if line in lines:
+        if line in asked:
             raise NotDone(f"Line {line} of {Path(path).name} is still blank: {text.strip()}")
-
-
-def no_script(path):
-    """Case of a path without a script."""
-    yield not Path(path).is_file(), f"There is no script {path}. Give the path of yours."
 
 
 def stops(facts, how):

@@ -179,13 +179,23 @@ def summary(events):
     step (from 1), tensors, buffers (messages after fusion), bytes; seconds from the first announcement to the last
     end; of these negotiate_seconds (some tensor waits for a rank), copy_seconds (into and out of the fusion buffer) and
     allreduce_seconds, each counted once where tensors overlap. Backward goes on meanwhile: waiting is not idling.
+    within_seconds and behind_seconds: the all-reduces before and after the last announcement by the last rank, together
+    allreduce_seconds.
     waited: {rank: median over the tensors of the seconds from its announcement to the last rank's}; last: the rank that
     came last for most tensors. They are {} and None where Horovod did not write who came when.
+
+    Assumed of what lies within and behind the backward pass: a rank's backward pass ends with its last gradient, which
+    is announced when it is ready. Rank 0 hears of it later (see above), so within_seconds is an upper bound, and
+    behind_seconds a lower one. Gradients that are all announced at once, at the end, leave nothing within. What lies
+    within need not be free: on the same cores, an all-reduce slows backward down. What lies behind may be beside the
+    update of the weights.
+    Raises TimelineError: see `steps`.
     """
     rows = []
     for number, items in enumerate(steps(events), 1):
         known = [item.arrivals for item in items if len(item.arrivals) > 1]
         last = Counter(max(arrivals, key=arrivals.get) for arrivals in known)
+        sums, announced = _phases(items, is_reduction), max(item.negotiated[1] for item in items)
         rows.append(
             {
                 "step": number,
@@ -195,7 +205,9 @@ def summary(events):
                 "seconds": max(e.end for e in items) - begin_of(items),
                 "negotiate_seconds": covered([item.negotiated for item in items]),
                 "copy_seconds": covered(_phases(items, is_copy)),
-                "allreduce_seconds": covered(_phases(items, is_reduction)),
+                "allreduce_seconds": covered(sums),
+                "within_seconds": covered([(begin, min(end, announced)) for begin, end in sums if begin < announced]),
+                "behind_seconds": covered([(max(begin, announced), end) for begin, end in sums if end > announced]),
                 "waited": {
                     rank: median(max(arrivals.values()) - arrivals[rank] for arrivals in known if rank in arrivals)
                     for rank in sorted({rank for arrivals in known for rank in arrivals})
@@ -206,42 +218,9 @@ def summary(events):
     return rows
 
 
-def overlap(events):
-    """How much of the all-reduces lies within the backward pass, and how much behind it: one row (dict) for each step.
-
-    step (from 1); allreduce_seconds as in `summary`; announce_seconds from the first announcement of a gradient to the
-    last one by the last rank; within_seconds and behind_seconds: the all-reduces before and after that last
-    announcement, together allreduce_seconds. ranks: {rank: {announce_seconds, within_seconds, behind_seconds}}, the
-    same up to the rank's own last announcement; {} where Horovod did not write who came when.
-
-    Assumed: a rank's backward pass ends with its last gradient, which is announced when it is ready. Rank 0 hears of it
-    later (see above), so within_seconds is an upper bound, and behind_seconds a lower one. Gradients that are all
-    announced at once, at the end, leave nothing within. What lies within need not be free: on the same cores, an
-    all-reduce slows backward down. What lies behind may be beside the update of the weights.
-    Raises TimelineError: see `steps`.
-    """
-    rows = []
-    for number, items in enumerate(steps(events), 1):
-        sums = _phases(items, is_reduction)
-        ranks = set.intersection(*(set(item.arrivals) for item in items))
-        heard = {rank: [item.arrivals[rank] for item in items] for rank in sorted(ranks)}
-        row = {"step": number, "allreduce_seconds": covered(sums)}
-        row |= _around(sums, begin_of(items), max(item.negotiated[1] for item in items))
-        rows.append(row | {"ranks": {rank: _around(sums, min(when), max(when)) for rank, when in heard.items()}})
-    return rows
-
-
-def _around(sums, first, last):
-    return {
-        "announce_seconds": last - first,
-        "within_seconds": covered([(begin, min(end, last)) for begin, end in sums if begin < last]),
-        "behind_seconds": covered([(max(begin, last), end) for begin, end in sums if end > last]),
-    }
-
-
 def messages(events):
-    """The messages of the last training step as rows (dict), in order: message (from 1), tensors, bytes, names, begin
-    and seconds of its all-reduce. Tensors that Horovod fused share a message. Raises TimelineError: see `steps`."""
+    """The messages of the last training step as rows (dict), in order: message (from 1), tensors, bytes, names, and
+    the seconds of its all-reduce. Tensors that Horovod fused share a message. Raises TimelineError: see `steps`."""
     items, rows = steps(events)[-1], []
     for number, buffer in enumerate(sorted({item.buffer for item in items}), 1):
         members = [item for item in items if item.buffer == buffer]
@@ -252,7 +231,6 @@ def messages(events):
                 "tensors": len(members),
                 "bytes": sum(item.bytes for item in members),
                 "names": [item.tensor for item in members],
-                "begin": spans[0][0],
                 "seconds": covered(spans),
             }
         )

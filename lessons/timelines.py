@@ -1,77 +1,59 @@
 """The pictures of lessons.timeline: rows for few tensors, lanes for many."""
 
 import numpy as np
-from matplotlib.patches import Patch
 
 from labs.printed import several
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure
 from lessons import timeline
 
 ROWS = 24  # more tensors than these are drawn as lanes
-WAIT, COPY, REDUCE, OTHER = "0.78", COLOURS[4], COLOURS[0], "0.55"
+REDUCE, COPY = {"color": COLOURS[0], "label": "all-reduce"}, {"color": COLOURS[4], "hatch": "//"}
 DASHES = ("-", "--", "-.", (0, (1, 1)))
 
 
 def _style(name):
     if timeline.is_reduction(name):
-        return REDUCE, ""
-    return (COPY, "//") if timeline.is_copy(name) else (OTHER, "..")
+        return REDUCE
+    if timeline.is_copy(name):
+        return COPY | {"label": "copy into and out of the buffer"}
+    return {"color": "0.55", "hatch": "..", "label": name.lower()}
 
 
-def _bar(axis, row, begin, end, zero, colour, hatch=""):
-    look = {"height": 0.6, "color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.3}
-    axis.barh(row, 1000 * (end - begin), left=1000 * (begin - zero), **look)
+def _bar(axis, row, begin, end, zero, **look):
+    width, left = 1000 * (end - begin), 1000 * (begin - zero)
+    axis.barh(row, width, left=left, height=0.6, edgecolor="white", linewidth=0.3, **look)
 
 
 def _colour(rank):
     return COLOURS[(1, 2, 3, 5)[rank % 4]]  # the other colours stand for phases
 
 
-def _mark(rank):
-    return {"linestyle": "", "color": _colour(rank), "marker": MARKERS[rank % len(MARKERS)], "ms": 6}
-
-
-def _ranks(items):
-    """Those of which is known when they announced a tensor."""
-    return sorted({rank for item in items for rank in item.arrivals})
-
-
-def _keys(axis, items, seen):
-    """Legend: ranks' marks and the colours of the phases that take `seen` seconds or more."""
-    keys = [Patch(color=WAIT, label="waiting for a rank")]
-    names = {name for item in items for name, begin, end in item.phases if end - begin >= seen}
-    if any(map(timeline.is_copy, names)):
-        keys.append(Patch(facecolor=COPY, hatch="//", edgecolor="white", label="copy into and out of the buffer"))
-    keys.append(Patch(color=REDUCE, label="all-reduce"))
-    if others := sorted(name for name in names if _style(name)[0] == OTHER):
-        keys.append(Patch(facecolor=OTHER, hatch="..", edgecolor="white", label=", ".join(others).lower()))
-    for rank in _ranks(items):
-        keys += axis.plot([], [], **_mark(rank), label=f"rank {rank} announces it")
-    return keys
-
-
 def _rows(items, zero):
     """One row per tensor, sorted by buffer; tensors of one buffer stand on a common ground."""
     items = sorted(items, key=lambda item: (item.buffer, item.tensor))
     figure, (axis,) = new_figure(1, width=9.0, height=1.4 + 0.3 * len(items))
+    seconds = max(item.end for item in items) - zero
     for number, item in enumerate(items):
         if item.buffer % 2 == 0:
             axis.axhspan(number - 0.5, number + 0.5, color="0.93", zorder=0)
-        _bar(axis, number, *item.negotiated, zero, WAIT)
+        _bar(axis, number, *item.negotiated, zero, color="0.78", label="waiting for a rank")
         for name, start, stop in item.phases:
-            _bar(axis, number, start, stop, zero, *_style(name))
+            seen = {} if stop - start >= seconds / 300 else {"label": ""}  # a thinner bar needs no key
+            _bar(axis, number, start, stop, zero, **_style(name) | seen)
         for rank, when in sorted(item.arrivals.items()):
-            axis.plot(1000 * (when - zero), number, **_mark(rank), mec="white", mew=0.5, clip_on=False, zorder=5)
+            look = {"color": _colour(rank), "marker": MARKERS[rank % len(MARKERS)], "ms": 6, "mec": "white", "mew": 0.5}
+            look |= {"linestyle": "", "clip_on": False, "zorder": 5, "label": f"rank {rank} announces it"}
+            axis.plot(1000 * (when - zero), number, **look)
     axis.set_yticks(range(len(items)), [f"{item.tensor}, {_size(item.bytes)}" for item in items], fontsize=9)
     axis.set_ylim(len(items) - 0.5, -0.5)
     for number, buffer in enumerate(sorted({item.buffer for item in items}), 1):
         members = [place for place, item in enumerate(items) if item.buffer == buffer]
         look = {"fontsize": 8, "ha": "right", "va": "center", "bbox": {"color": "white", "alpha": 0.7, "pad": 1}}
         axis.text(0.995, np.mean(members), f"message {number}", transform=axis.get_yaxis_transform(), **look)
-    seconds = max(item.end for item in items) - zero
     axis.set_xlim(0, 1250 * seconds)  # room for the numbers of the messages
-    keys = _keys(axis, items, seconds / 300)  # a thinner bar is not seen
-    axis.legend(handles=keys, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    marks, names = axis.get_legend_handles_labels()
+    keys = dict(zip(names, marks, strict=True))  # each once
+    axis.legend(keys.values(), keys, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure
 
 
@@ -82,18 +64,18 @@ def _size(count):
 def _lanes(items, zero):
     """Above, the megabytes announced by each rank and averaged; below, lanes of the copies and the all-reduces."""
     figure, (above, axis) = new_figure(1, 9.0, 2.2, rows=2, sharex=True, height_ratios=(2.2, 1))
-    for rank in _ranks(items):
+    for rank in sorted({rank for item in items for rank in item.arrivals}):
         announced = [(item.arrivals[rank], item.bytes) for item in items if rank in item.arrivals]
         _grow(above, announced, zero, color=_colour(rank), ls=DASHES[rank % 4], label=f"rank {rank} has announced")
-    _grow(above, [(item.end, item.bytes) for item in items], zero, color=REDUCE, label="averaged over the ranks")
+    _grow(above, [(item.end, item.bytes) for item in items], zero, color=COLOURS[0], label="averaged over the ranks")
     above.set(ylabel="MB of gradients", ylim=(0, None))
     above.legend(fontsize=9, loc="lower right")
     for number, buffer in enumerate(sorted({item.buffer for item in items})):
         for name, begin, end in next(item for item in items if item.buffer == buffer).phases:
             if timeline.is_copy(name):
-                _bar(axis, 0, begin, end, zero, COPY, "//")
+                _bar(axis, 0, begin, end, zero, **COPY)
             elif timeline.is_reduction(name):
-                _bar(axis, 1, begin, end, zero, (REDUCE, COLOURS[5])[number % 2])
+                _bar(axis, 1, begin, end, zero, color=COLOURS[number % 2 * 5])
     axis.set_yticks((0, 1), ("copies into and out\nof the buffer", "all-reduce,\nmessage by message"), fontsize=9)
     axis.set(xlim=(0, None), ylim=(1.5, -0.5))
     return figure

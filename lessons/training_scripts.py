@@ -13,7 +13,7 @@ from labs import ranks as comparisons
 from labs.checks.reading import near
 from labs.printed import an, several
 from labs.results import log
-from lessons.scripts import no_script, refuse_blanks, stops
+from lessons.scripts import stops, whole
 from lessons.sharding import coverage, some
 from lessons.tryout import Performance, try_out_script
 
@@ -48,8 +48,7 @@ def not_mirrored(path, network):
 
     Raises NotDone for a script with blanks.
     """
-    yield from no_script(path)
-    refuse_blanks(path)
+    yield from whole(path)
     options = [{"n_gpus": each, "batch_size": LOCAL_BATCH * each, "epochs": epochs} for each, epochs in WORKERS.items()]
     plays = try_out_script(path, [Performance(_options(**each), IMAGES) for each in options])
     for cases in (_networks, _strategies, _trainings, _stops, _left):
@@ -161,8 +160,7 @@ def lines_of(path, step):
 
 def _judged(step, cases, path):
     """Cases of what the ranks do, of a script in which the lines of this step hold no blank."""
-    yield from no_script(path)
-    refuse_blanks(path, lines=lines_of(path, step))
+    yield from whole(path, lambda path: lines_of(path, step))
     yield from cases(ranks(path))
 
 

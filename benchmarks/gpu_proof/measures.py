@@ -309,9 +309,9 @@ def same_steps(sizes, case):
     cases, found = ["plain", "order1", "order2", "order3", "order4"], {}
     hidden, exact = {"CUDA_VISIBLE_DEVICES": ""}, {"JAX_DEFAULT_MATMUL_PRECISION": "highest"}
     for name, env in {"cpu": hidden, "gpu": {}, "gpu_exact": exact}.items():
-        asked = ["--engine", "jax" if devices.on_jax() else "single", "--cases", *cases]
+        asked = json.dumps({"engine": "jax" if devices.on_jax() else "single", "workers": 1, "cases": cases})
         started = f"{case.name}_{name}"
-        job = jobs.start("-m", "lessons.other_engines.same_steps", *asked, name=started, runs=case.runs, env=env)
+        job = jobs.start("-m", "lessons.other_engines.same_steps", asked, name=started, runs=case.runs, env=env)
         if job.wait(show=False).state != "finished":
             raise SystemExit(job.explain())
         with np.load(job.stem.with_suffix(".npz")) as file:

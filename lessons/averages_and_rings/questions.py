@@ -31,7 +31,7 @@ formula(
     wrong=[
         (lambda g, n: np.mean(g, axis=0), "This is the plain mean: here a sample of a small batch counts more."),
         (lambda g, n: np.tensordot(n, g, 1), "If all gradients are equal, what must the result be?"),
-        (lambda g, n: np.tensordot(n, g, 1) / len(g), "You divide by the workers. How many samples are there?"),
+        (lambda g, n: np.tensordot(n, g, 1) / len(g), "Divided by the number of workers. How many samples are there?"),
         (lambda g, n: np.tensordot(n, g, 1) / 16, "You divide by 16, whatever the sizes are."),
         (lambda g, n: sum(g) / sum(n), "Each gradient is the mean of its batch. How many samples does it stand for?"),
     ],

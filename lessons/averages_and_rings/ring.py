@@ -17,7 +17,6 @@ import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import wait
-from pathlib import Path
 
 import numpy as np
 
@@ -36,16 +35,15 @@ def run(reduce_scatter, all_gather, name="ring", **options):
     measures nothing that is read, has three rounds.
     """
     written = [textwrap.dedent(inspect.getsource(function)) for function in (reduce_scatter, all_gather)]
-    program, result = ((jobs.folder() / f"{name}{end}").resolve() for end in ("_functions.py", ".seconds.json"))
+    program = (jobs.folder() / f"{name}_functions.py").resolve()
     files.write(program, "\n\n".join(["import numpy as np\n", *written]).encode())
     if presets.choose().name == "test":
         options["rounds"] = 3
-    options |= {"functions": [reduce_scatter.__name__, all_gather.__name__]}
-    options |= {"program": str(program), "result": str(result)}
+    options |= {"functions": [reduce_scatter.__name__, all_gather.__name__], "program": str(program)}
     job = jobs.run("-m", "lessons.averages_and_rings.ring", json.dumps(options), name=name)
     if job.state != "finished":
         return None
-    found = json.loads(result.read_text(encoding="utf-8"))
+    found = json.loads(job.out.read_text().splitlines()[-1])
     counted, note = metrics.quiet(dict(enumerate(found["others"])), "the ratio")
     if note:
         print(f"Mind that {note}.")
@@ -134,11 +132,11 @@ def _work(worker, reduce_scatter, all_gather, ring, star, start, told, numbers, 
 
 def main():
     options = json.loads(sys.argv[1])
-    written, result = runpy.run_path(options.pop("program")), options.pop("result")
+    written = runpy.run_path(options.pop("program"))
     found = measure(*map(written.get, options.pop("functions")), **options)
-    files.write(Path(result), json.dumps(found).encode())
     for kind, right in found["sums"].items():
         print(f"{kind}: every worker had the whole sum each time: {right}")
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

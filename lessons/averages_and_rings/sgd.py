@@ -10,14 +10,10 @@ from functools import cache
 from itertools import count, cycle, islice
 
 import numpy as np
-from scipy.special import log_softmax
-from threadpoolctl import ThreadpoolController
+from scipy.special import log_softmax, softmax
 
 from labs.errors import whole
-
-# From here on NumPy computes in one thread: for matrices of this size the threads of its library take longer to meet
-# than to multiply, up to 20 times on a busy machine.
-ThreadpoolController().limit(limits=1, user_api="blas")
+from lessons.when_workers_do_not_help import small
 
 START = np.zeros((65, 10))  # the weights before the first step
 
@@ -52,20 +48,14 @@ def loss(weights):
 def gradient(weights, rows):
     """Gradient of the mean cross entropy over these rows of the digits, shape (65, 10)."""
     images, labels = digits()
-    scores = images[rows] @ weights
-    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-    shares /= shares.sum(axis=1, keepdims=True)
-    shares[np.arange(len(shares)), labels[rows]] -= 1
-    return images[rows].T @ shares / len(shares)
+    of_scores = softmax(images[rows] @ weights, axis=1) - np.eye(10)[labels[rows]]
+    return images[rows].T @ of_scores / len(of_scores)
 
 
 def batches(size, seed=0):
     """Row numbers of one batch after another, without end; each epoch has a new order and drops a partial batch."""
-    samples, random = len(digits()[1]), np.random.default_rng(seed)
-    size = whole("batch", size, most=samples)  # else it would search for ever
-    while True:
-        order = random.permutation(samples)
-        yield from order[: samples // size * size].reshape(-1, size)
+    samples = len(digits()[1])
+    yield from small.batches(whole("batch", size, most=samples), seed, samples)  # else it would search for ever
 
 
 def synchronous(workers, updates, times, batch=32, rate=0.5, seed=0, every=1, until=0.0):

@@ -5,8 +5,6 @@ The unit of time is the forward pass of one layer for the whole mini-batch.
 
 from collections import namedtuple
 
-from labs.errors import UseError
-
 BACKWARD = 2  # times as long as forward
 ALL_REDUCE = 0.5  # units that the sum of all gradients takes
 
@@ -33,10 +31,7 @@ def pipelined(devices, layers, parts=1):
     forward, then all backward. With one part this is plain model parallelism: one device works, the others wait.
 
     The idle share of K devices and M parts is (K - 1) / (M + K - 1). Source: Y. Huang and others, GPipe, NeurIPS 2019.
-    Raises UseError: layers that cannot be shared equally.
     """
-    if layers % devices:
-        raise UseError(f"{layers} layers on {devices} devices: no equal shares. Choose a multiple of {devices}.")
     unit = layers / devices / parts  # forward pass of one micro-batch on one device
     turn = (parts + devices - 1) * unit
     found = []

@@ -72,17 +72,13 @@ formulas(
     speedup=Formula(
         lambda before, after: before / after,
         cases=[(30.0, 8.0), (9.0, 2.0)],
-        wrong=[
-            (lambda before, after: after / before, "This is upside down: a shorter time must give more than 1."),
-            (lambda before, after: before - after, "A difference has a unit, seconds: a speedup must be a ratio."),
-        ],
+        wrong=[(lambda before, after: before - after, "A difference has a unit, seconds: a speedup must be a ratio.")],
     ),
     efficiency=Formula(
         lambda before, after, workers: before / after / workers,
         cases=[(30.0, 8.0, 5), (9.0, 2.0, 9)],
         wrong=[
             (lambda before, after, workers: before / after, "This is the speedup itself: divide it by the ideal one."),
-            (lambda before, after, workers: after / before / workers, "Here the speedup is upside down."),
             (
                 [lambda one, p, workers: one / p * workers, lambda one, p, workers: workers * p / one],
                 "This is above 1. But 5 workers give at best a speedup of 5.",
@@ -141,7 +137,7 @@ def _idle_share(count):
     """What a number of micro-batches does on 4 devices; advice."""
     share = 3 / (count + 3) if count > 0 else 1.0
     if count > 0 and count % 1:
-        return "Micro-batches are whole: round in the direction that keeps the share at or below 10 %."
+        return "The number of micro-batches is whole: round it so that the share stays at or below 10 %."
     if share > 0.1:
         return f"With {count:g} the idle share is {share:.1%}. That is more than 10 %."
     return f"With {count:g} the idle share is {share:.1%}, so this is enough. But a smaller number is enough, too."

@@ -1,20 +1,19 @@
 """Six training runs, each with its own bottleneck, and what removes it; watched by a sampler.
 
-    python -m lessons.faster_steps.limited CASE [--remedy REMEDY] [--seconds 6]
+    python -m lessons.faster_steps.limited OPTIONS      OPTIONS: JSON, a Setting and seconds
 
-It runs in one process, or in as many ranks as `SETTINGS` says. It trains for some seconds in a loop that times every
+It runs in one process, or in as many ranks as the Setting says. It trains for some seconds in a loop that times every
 phase, and writes runs/NAME.rankR.samples. Their head says how many operations an image takes, and how many this worker
 can do.
 """
 
-import argparse
-import dataclasses
 import itertools
+import json
 import os
+import sys
 import time
-from pathlib import Path
+from collections import namedtuple
 from statistics import fmean
-from types import SimpleNamespace
 
 from labs import data, devices, jobs  # import this first: it sets up TensorFlow
 from labs.measure.step import timed
@@ -26,22 +25,14 @@ from lessons.faster_steps.sampler import Sampler
 import keras
 import tensorflow as tf
 
-
-@dataclasses.dataclass(frozen=True)
-class Setting:
-    """One training. network: convolutions, tiny (fewer) or dense (large, with few operations for its weights); batch:
-    of each rank; files: whether each image is read and decoded when it is needed; validate: after so many steps (0:
-    never); slow: seconds for which the last rank pauses in each step; launcher: of several ranks."""
-
-    limit: str
-    network: str = "convolutions"
-    batch: int = 64
-    files: bool = False
-    validate: int = 0
-    slow: float = 0.0
-    ranks: int | None = None
-    launcher: str | None = None
-
+# One training. network: convolutions, tiny (fewer) or dense (large, with few operations for its weights); batch: of
+# each rank; files: whether each image is read and decoded when it is needed; validate: after so many steps (0: never);
+# slow: seconds for which the last rank pauses in each step; ranks: None without Horovod; launcher: of several ranks.
+Setting = namedtuple(
+    "Setting",
+    "limit network batch files validate slow ranks launcher",
+    defaults=["convolutions", 64, False, 0, 0.0, None, None],
+)
 
 SETTINGS = {
     "A": Setting("input", network="tiny", files=True),
@@ -73,10 +64,10 @@ def chosen(case, remedy):
 
 def start(case, remedy=None, name=None, seconds=6, **options):
     """Start a case as a job, watched; returns labs.jobs.Job. options: of jobs.start."""
-    setting, more = SETTINGS[case], ["--remedy", remedy] if remedy else []
+    setting = SETTINGS[case]._replace(**REMEDIES.get(remedy, {}))
     name = name or f"limited_{case}{'_' + remedy.replace(' ', '_') if remedy else ''}"
     options = {"name": name, "ranks": setting.ranks, "launcher": setting.launcher} | options
-    return jobs.start("-m", "lessons.faster_steps.limited", case, *more, "--seconds", seconds, **options)
+    return jobs.start("-m", "lessons.faster_steps.limited", json.dumps([setting, seconds]), **options)
 
 
 def build(kind):
@@ -88,18 +79,8 @@ def build(kind):
     return networks.classifier(*layers, keras.layers.GlobalAveragePooling2D())
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("case", choices=SETTINGS)
-    parser.add_argument("--remedy", choices=REMEDIES)
-    parser.add_argument("--seconds", type=float, default=6.0)
-    args = parser.parse_args()
-    setting = dataclasses.replace(SETTINGS[args.case], **REMEDIES.get(args.remedy, {}))
-    train(setting, args.seconds, jobs.folder() / os.environ.get("LABS_RUN", f"limited_{args.case}"))
-
-
-def train(setting, seconds, stem):
-    """Train as the setting says, and write the samples of this rank to STEM.rankR.samples."""
+def train(setting, seconds):
+    """Train as the setting says, and write the samples of this rank beside the job's log, as NAME.rankR.samples."""
     rank, size, hvd = 0, 1, None
     if setting.ranks:
         from labs import hvd
@@ -114,12 +95,12 @@ def train(setting, seconds, stem):
     update = tf.function(lambda gradients: optimizer.apply(gradients, model.trainable_variables))
     validate = tf.function(lambda images: tf.reduce_mean(model(images)))
     if setting.files:
-        batches = iter(from_files(digits, setting.batch, stem.parent))
+        batches = iter(from_files(digits, setting.batch))
     else:
         fixed = tf.constant(digits.images[: setting.batch]), tf.constant(digits.labels[: setting.batch])
         batches = itertools.repeat(fixed)
 
-    def step(sampler):
+    def step():
         sampler.phase("input")
         images, labels = next(batches)
         sampler.phase("computation")
@@ -137,19 +118,18 @@ def train(setting, seconds, stem):
     per_image = 6 * counts.from_model(model).multiply_adds  # each is two, and backward takes twice as many as forward
     about = {"limit": setting.limit, "batch": setting.batch, "ranks": size}
     about |= {"operations_of_an_image": per_image, "most_operations_per_second": most_operations()}
-    sampler = Sampler(Path(f"{stem}.rank{rank}.samples"), 0.2, rank, **about)
-    nobody = SimpleNamespace(phase=lambda name: None, images=lambda count: None)  # a sampler that writes nothing
+    sampler = Sampler(jobs.folder() / f"{os.environ['LABS_RUN']}.rank{rank}.samples", 0.2, rank, **about)
     for _ in range(3):  # traced, and what comes first
-        step(nobody)
+        step()
     validate(digits.images[:256])
-    pace = fmean(timed(lambda: step(nobody), 3))
+    pace = fmean(timed(step, 3))
     if hvd:  # all ranks take equally many steps, and begin together
         pace = float(hvd.allreduce([pace])[0])
     steps = max(4, round(seconds / pace))
     sampler.start()
     begin = time.perf_counter()
     for number in range(1, steps + 1):
-        step(sampler)
+        step()
         if setting.validate and number % setting.validate == 0:
             sampler.phase("validation")
             for first in range(0, 1792, 256):
@@ -169,12 +149,13 @@ def most_operations():
     return 2 * side**3 / min(timed(lambda: float(product()), 25))
 
 
-def from_files(dataset, batch, runs):
+def from_files(dataset, batch):
     """Batches for ever, of an image folder: each image is decoded and made small when it is needed, by one thread."""
-    files, _ = feeding.folder(dataset, 256, runs)
+    files, _ = feeding.folder(dataset, 256, jobs.folder())
     images = tf.data.Dataset.from_tensor_slices(files).repeat().map(feeding.read)
     return feeding.as_written(images.map(lambda image, label: (feeding.small(image), label)).batch(batch))
 
 
 if __name__ == "__main__":
-    main()
+    setting, seconds = json.loads(sys.argv[1])
+    train(Setting(*setting), seconds)

@@ -102,13 +102,11 @@ class Probe:
     def small(self, images):
         import tensorflow as tf
 
-        made = images[..., ::2, ::2, :]
-
-        def count(given):
+        def every_second(given):
             self.made_small.append(given.ndim)
-            return given
+            return given[..., ::2, ::2, :]
 
-        return tf.ensure_shape(tf.numpy_function(count, [made], made.dtype), made.shape)
+        return tf.ensure_shape(tf.numpy_function(every_second, [images], images.dtype), images[..., ::2, ::2, :].shape)
 
 
 NOT_READ = "None of the given files was read. Use the arguments `files` and `read`, not `feeding.read`."
@@ -142,10 +140,8 @@ def _tried(function, batch):
     yield not count == files == FILES - rest, f"An epoch has {count} images, from {files} of the {FILES} files."
     kept = all((images == labels[:, None, None, None]).all() for images, labels in epoch)
     yield not kept, "The images are not as `small` returns them, or no longer belong to their labels."
-    yield (
-        probe.read_in_all >= 2 * FILES,
-        f"One epoch reads {probe.read_in_all} files, but there are only {FILES}: reading each once is enough.",
-    )
+    again = f"One epoch reads {probe.read_in_all} files, but there are only {FILES}: reading each once is enough."
+    yield probe.read_in_all >= 2 * FILES, again
     yield probe.most < 2, "No two files were read at the same time. Which argument of `map` changes that?"
     return probe, made, labels
 

@@ -1,17 +1,16 @@
 """24 convolutions that keep their activations for the backward pass, or recompute them: peak memory and time of a step.
 
-    python -m lessons.faster_steps.recompute MODE [--block 6] [--batch 32] [--steps 3] [--rounds 0]
+    python -m lessons.faster_steps.recompute OPTIONS        OPTIONS: JSON, the arguments of `measure`
 
-MODE: none; layers (each layer recomputes its own); activations (Keras' mode of this name); blocks (of --block layers).
-Prints one line of JSON. The memory is measured with this mode alone. Then, in each of --rounds, it takes turns with a
+Prints one line of JSON. The memory is measured with one mode alone. Then, in each of `rounds`, it takes turns with a
 network that keeps all activations, in random order.
 """
 
-import argparse
 import contextlib
 import json
 import random
 import re
+import sys
 from pathlib import Path
 
 from labs import devices, jobs  # import this first: it sets up TensorFlow
@@ -30,15 +29,14 @@ def measure(mode, block=6, batch=32, steps=3, rounds=0):
     """{mode, block, batch, peak_bytes (above what the process held before its first step), loss, seconds [of a step in
     each round], kept_seconds [of one that keeps all, in the same rounds]}.
 
+    mode: none; layers (each layer recomputes its own); activations (Keras' mode of this name); blocks (of `block`
+    layers).
     In a process of its own; its files are called after mode, block and batch. Returns None if it did not finish.
     """
     name = f"recompute_{mode}{f'_{block}' if mode == 'blocks' else ''}_b{batch}"
-    options = ["--block", block, "--batch", batch, "--steps", steps, "--rounds", rounds]
-    job = jobs.start("-m", "lessons.faster_steps.recompute", mode, *options, name=name, env=QUIET).wait(show=False)
-    if job.state != "finished":
-        print(job.explain())
-        return None
-    return json.loads(job.out.read_text().splitlines()[-1])
+    options = json.dumps({"mode": mode, "block": block, "batch": batch, "steps": steps, "rounds": rounds})
+    job = jobs.run("-m", "lessons.faster_steps.recompute", options, name=name, env=QUIET, show=False)
+    return json.loads(job.out.read_text().splitlines()[-1]) if job.state == "finished" else None
 
 
 class Block(keras.Sequential):
@@ -57,12 +55,7 @@ def build(mode, block):
     return keras.Sequential([keras.Input((SIDE, SIDE, FILTERS)), *layers])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("mode")
-    for option, value in (("--block", 6), ("--batch", 32), ("--steps", 3), ("--rounds", 0)):
-        parser.add_argument(option, type=int, default=value)
-    args = parser.parse_args()
+def main(mode, block, batch, steps, rounds):
     import tensorflow as tf
 
     devices.workers(1)
@@ -72,7 +65,7 @@ def main():
     keras.utils.set_random_seed(0)
 
     def trained(mode):
-        model, optimizer = build(mode, args.block), keras.optimizers.SGD(0.001)
+        model, optimizer = build(mode, block), keras.optimizers.SGD(0.001)
         optimizer.build(model.trainable_variables)
 
         @tf.function(input_signature=[tf.TensorSpec([None, SIDE, SIDE, FILTERS])])
@@ -84,23 +77,23 @@ def main():
 
         return step
 
-    step = trained(args.mode)
-    values = tf.random.stateless_normal((args.batch, SIDE, SIDE, FILTERS), seed=(0, 1))
+    step = trained(mode)
+    values = tf.random.stateless_normal((batch, SIDE, SIDE, FILTERS), seed=(0, 1))
     float(step(values[:1]))  # traced
     before = _memory("current")
     if devices.gpus():
         tf.config.experimental.reset_memory_stats("GPU:0")
     else:
         Path("/proc/self/clear_refs").write_text("5")  # the highest mark (VmHWM) begins anew
-    for _ in range(args.steps):
+    for _ in range(steps):
         loss = float(step(values))
-    found = {"mode": args.mode, "block": args.block if args.mode == "blocks" else None, "batch": args.batch}
+    found = {"mode": mode, "block": block if mode == "blocks" else None, "batch": batch}
     found |= {"peak_bytes": _memory("peak") - before, "loss": loss, "seconds": [], "kept_seconds": []}
     turns, order = {"seconds": step}, random.Random(0)
-    if args.rounds:
+    if rounds:
         turns["kept_seconds"] = trained("none")
         float(turns["kept_seconds"](values))  # traced
-    for _ in range(args.rounds):
+    for _ in range(rounds):
         for key in order.sample(list(turns), len(turns)):
             found[key] += timed(lambda: float(turns[key](values)), 1)  # noqa: B023, called at once
     print(json.dumps(found))
@@ -117,4 +110,4 @@ def _memory(when):
 
 
 if __name__ == "__main__":
-    main()
+    main(**json.loads(sys.argv[1]))

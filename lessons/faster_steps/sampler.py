@@ -25,11 +25,12 @@ class Sampler:
         self.path, self.every = Path(path), every
         about |= {"every": every, "machine": devices.machine()}
         self._head = {"version": 1, "kind": "measured", "rank": rank, "about": about}
-        self._lock, self._ended = threading.Lock(), threading.Event()
+        self._lock, self._ended = threading.RLock(), threading.Event()
         self._phases, self._phase, self._images = Counter(), None, 0
         self._gpus = _gpus()
 
     def start(self):
+        self._phases, self._phase, self._images = Counter(), None, 0  # what came before does not count
         self._file = self.path.open("w", encoding="utf-8", buffering=1)  # each line is there if the process is killed
         self._line(self._head)
         self._last = self._since = time.perf_counter()
@@ -48,18 +49,15 @@ class Sampler:
     def phase(self, name):
         """From now on the program is in this phase; None for a phase without a name."""
         with self._lock:
-            self._close_phase(time.perf_counter())
-            self._phase = name
+            now = time.perf_counter()
+            if self._phase:
+                self._phases[self._phase] += now - self._since
+            self._phase, self._since = name, now
 
     def images(self, count):
         """So many images have been trained on."""
         with self._lock:
             self._images += count
-
-    def _close_phase(self, now):
-        if self._phase:
-            self._phases[self._phase] += now - self._since
-        self._since = now
 
     def _watch(self):
         while not self._ended.wait(self.every):  # an error, as of a full disk, ends this thread, not the training
@@ -67,9 +65,9 @@ class Sampler:
 
     def _sample(self):
         with self._lock:
-            now = time.perf_counter()
-            self._close_phase(now)
+            self.phase(self._phase)
             phases, images, self._phases, self._images = self._phases, self._images, Counter(), 0
+            now = self._since
         used, seconds = _used(), now - self._last
         cores, faults = ((new - old) / seconds for new, old in zip(used, self._used, strict=True))
         self._used, self._last = used, now

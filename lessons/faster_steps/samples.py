@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labs.errors import UseError
-
 
 @dataclass(frozen=True)
 class Samples:
@@ -55,8 +53,6 @@ def read(path: str | Path) -> Samples:
 
 
 def ranks(stem: str | Path) -> list[Samples]:
-    """The Samples of all ranks of a run, by rank; stem: path of its files without ending. Raises UseError."""
-    paths = list(Path(stem).parent.glob(f"{Path(stem).name}.rank*.samples"))
-    if not paths:
-        raise UseError(f"No samples beside {stem}.")
+    """The Samples of all ranks of a run, by rank; stem: path of its files without ending."""
+    paths = Path(stem).parent.glob(f"{Path(stem).name}.rank*.samples")
     return sorted(map(read, paths), key=lambda samples: samples.rank)

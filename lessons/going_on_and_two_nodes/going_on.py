@@ -17,7 +17,7 @@ import numpy as np
 
 from labs.checks.student_code import tried
 from labs.data.datasets import Dataset
-from lessons import connected, scripts
+from lessons import connected
 
 RANKS, IMAGES, BATCH, EPOCHS = 2, 8, 4, 3
 SEED = 5
@@ -166,9 +166,3 @@ def images_of(epoch, rank):
     """The labels of each step of a rank in an epoch, in the order that labs.data.order says it gives."""
     numbers = np.random.default_rng([SEED, epoch]).permutation(IMAGES)[rank::RANKS]
     return [each.tolist() for each in np.split(numbers, STEPS)]
-
-
-def refused(path):
-    """Cases of a script that cannot be played at all, as a judge yields them."""
-    yield from scripts.no_script(path)
-    scripts.refuse_blanks(path)

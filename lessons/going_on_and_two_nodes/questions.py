@@ -5,7 +5,7 @@ from functools import cache, partial
 import numpy as np
 
 from labs.checks.judging import judges
-from lessons import batch_scripts, connected, training_scripts
+from lessons import batch_scripts, connected, scripts, training_scripts
 from lessons.forms import value
 from lessons.going_on_and_two_nodes import going_on
 
@@ -29,7 +29,7 @@ value(
 
 @judges("nodes.4")
 def goes_on(path):
-    yield from going_on.refused(path)
+    yield from scripts.whole(path)
     script = going_on.PlayedScript(path)
     for name in script.missing():
         yield True, f"The script no longer defines {name}: keep its name and arguments."
@@ -61,7 +61,7 @@ def _given_back(rank, seen):
     """Cases of what `resume` gives a rank from the checkpoint of state 1, after 2 epochs."""
     weights, momentum = going_on.state(1)
     none = going_on.equal(seen.weights, going_on.state(10 + rank)[0])
-    yield none, f"After `resume`, rank {rank} still has the weights that it started with. Does it get the file's?"
+    yield none, f"After `resume`, rank {rank} still has its first weights. Does it get those from the file?"
     wrong = [not np.array_equal(*pair) for pair in zip(seen.weights, weights, strict=True)]
     part = "the trained weights are those in the checkpoint, but those of a frozen layer are not"
     yield wrong[going_on.FROZEN] and sum(wrong) == 1, f"On rank {rank}, {part}."
@@ -91,7 +91,7 @@ def _epochs(rank, seen, who, numbers):
     count = len(seen.steps) / going_on.STEPS
     yield count != len(numbers), f"{who} trains for {count:g} epochs, not {len(numbers)}: which ones are left to it?"
     wanted = sum((going_on.images_of(number, rank) for number in numbers), [])
-    order = f"{who} trains for {count:g} epochs, but not in their order of the samples on rank {rank}"
+    order = f"{who} trains for {count:g} epochs, but on rank {rank} the samples are not in the order of these epochs"
     yield seen.steps != wanted, f"{order}. Which epoch does the order start from?"
     ranks, here = " and ".join(map(str, going_on.ACCURACY)), np.array(seen.returned, float, ndmin=1)
     mean = f"The accuracies of the ranks are {ranks}, but `mean` is {here.mean():.3g} on rank {rank}"

@@ -1,5 +1,3 @@
-"""Judges of 33_harder_schedules."""
+"""Judges of 33_harder_schedules: those of 31_write_the_schedule are of all puzzles."""
 
-from lessons.write_the_schedule.questions import bind
-
-bind("harder.1", "harder.2", "harder.3")
+import lessons.write_the_schedule.questions  # noqa: F401

@@ -6,7 +6,6 @@ from itertools import product
 import numpy as np
 
 from labs.checks.judging import judges
-from labs.checks.student_code import tried
 from labs.printed import several
 from lessons import batch_scripts, connected, training_scripts
 from lessons.forms import value
@@ -65,24 +64,9 @@ judges("horovod.16")(partial(batch_scripts.judge, trains="ResNet50_horovod.py"))
 # The student's own DistributedOptimizer
 
 
-def _played(path, name, size, program):
-    """(World, what program(world, the script's function) gives on each rank). Yields cases where it comes to no end."""
-    world = connected.World(size)
-    function = yield from connected.defined(path, name, world)
-
-    def on_a_rank():
-        with tried(several(size, "rank")):
-            return program(world, function)
-
-    try:
-        return world, world.play(on_a_rank)
-    except connected.ConnectedError as problem:
-        yield True, str(problem)
-
-
 @judges("horovod.3")
 def begin_equal(path):
-    _, found = yield from _played(path, "begin_equal", 3, _begun)
+    _, found = yield from connected.played(path, "begin_equal", 3, _begun)
     for rank, (_, after, trained) in enumerate(found):
         right = [np.array_equal(*pair) for pair in zip(after, found[0][0], strict=True)]
         wrong = [number for number, each in enumerate(right) if not each]
@@ -90,7 +74,7 @@ def begin_equal(path):
         yield frozen, "The trained weights are those of rank 0, but those of a frozen layer, or moving means, are not."
         same = wrong and all(np.array_equal(other[wrong[0]], after[wrong[0]]) for _, other, _ in found)
         yield same, "All ranks have equal weights afterwards, but not those that rank 0 had before."
-        yield wrong, f"With 3 ranks, some weights of rank {rank} are not those of rank 0 afterwards. Are all set?"
+        yield wrong, f"With 3 ranks, some weights of rank {rank} still differ from those of rank 0. Do you set all?"
 
 
 def _begun(world, begin):
@@ -119,7 +103,7 @@ def distributed(path):
 
     for size, name in product((1, 2, 3), _SETTINGS):
         make = partial(getattr(keras.optimizers, name), **_SETTINGS[name])
-        world, found = yield from _played(
+        world, found = yield from connected.played(
             path, "distributed", size, lambda world, function, make=make: _stepped(function(make()), [world.rank()])
         )
         for problem, hint in _not_the_mean(np.array(found), make):

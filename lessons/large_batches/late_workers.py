@@ -58,7 +58,6 @@ def train(backup=0, late_ms=20, order="shuffled", steps=300):
     return {"seconds": seconds, "used": used, "accuracy": float(small.accuracy(weights, small.digits("test")))}
 
 
-@small.one_thread
 def _work(pipe, numbers, pause, seed):
     """Gradients of this worker's share, one for each weights that come, until None comes."""
     part, source = small.digits("train"), small.batches(16, seed, numbers)

@@ -1,7 +1,6 @@
 """Questions of 23_large_batches."""
 
 import threading
-import time
 from collections.abc import Collection
 
 import numpy as np
@@ -101,64 +100,46 @@ formula(
 
 
 class _Runs:
-    """Stands for `start`: runs end in the order in which they began, when somebody waits for one, or after a few looks
-    at their states."""
+    """Stands for `start`: while somebody waits for a run, or looks at one, the oldest ends as soon as none has started
+    for a tenth of a second. Where a core is idle for which there is a run, that run has 2 s to start, once."""
 
     def __init__(self, count, at_a_time):
-        self.count, self.at_a_time, self.thread = count, at_a_time, threading.current_thread()
-        self.started, self.going, self.most, self.idle, self.looks = [], [], 0, 0, 0
-        self.changed, self.patience = threading.Condition(), 5.0
+        self.count, self.at_a_time, self.started, self.going, self.most, self.idle = count, at_a_time, [], [], 0, 0
+        self.asked, self.moved = threading.Event(), threading.Event()
+        threading.Thread(target=self._end, daemon=True).start()
 
     def __call__(self, rate):
-        with self.changed:
-            job = _Job(self, rate)
-            self.started.append(job)
-            self.going.append(job)
-            self.most, self.looks = max(self.most, len(self.going)), 0
-            self.changed.notify_all()
-            return job
+        job = _Job(self, rate)
+        self.started.append(job)
+        self.going.append(job)
+        self.most = max(self.most, len(self.going))
+        self.moved.set()
+        return job
 
-    def wasteful(self):
-        """Whether a core is idle for which there is a run."""
-        return len(self.going) < self.at_a_time and len(self.started) < self.count
-
-    def end(self, last):
-        """The runs end, one after the other, up to this one."""
-        with self.changed:
-            while last in self.going:
-                if self.wasteful():
-                    self.idle = len(self.going)
-                self.going.pop(0)
-            self.looks = 0
-            self.changed.notify_all()
-
-    def turn(self, job):
-        """Waits, in a search with threads, until the others have started theirs and the older runs have ended."""
-        time.sleep(0.1)  # so that one too many can start
-        with self.changed:
-            if not self.changed.wait_for(
-                lambda: job not in self.going or (job is self.going[0] and not self.wasteful()), self.patience
-            ):
-                self.patience = 0.0  # after one wait in vain, no more
+    def _end(self):
+        while self.going or len(self.started) < self.count:
+            self.asked.wait()
+            self.asked.clear()
+            wasteful = len(self.going) < self.at_a_time and len(self.started) < self.count
+            if self.moved.wait(2 if wasteful and not self.idle else 0.1):
+                self.moved.clear()
+            elif self.going:
+                self.idle = self.idle or wasteful * len(self.going)
+                self.going.pop(0).ended.set()
 
 
 class _Job:
     def __init__(self, runs, rate):
-        self._runs, self.rate, self.name = runs, rate, f"rate_{rate}"
+        self._runs, self.rate, self.name, self.ended = runs, rate, f"rate_{rate}", threading.Event()
 
     @property
     def state(self):
-        with self._runs.changed:
-            if self in self._runs.going:
-                self._runs.looks += 1
-                if self._runs.looks > (9 if self._runs.wasteful() else 2):  # a search may look before it starts one
-                    self._runs.end(self._runs.going[0])
-            return "running" if self in self._runs.going else "finished"
+        self._runs.asked.set()
+        return "finished" if self.ended.is_set() else "running"
 
     def wait(self, timeout=None, show=True):
-        if threading.current_thread() is not self._runs.thread:
-            self._runs.turn(self)
-        self._runs.end(self)
+        while not self.ended.wait(0.02):
+            self._runs.asked.set()
         return self
 
 

@@ -6,7 +6,6 @@ from math import ceil, prod
 import numpy as np
 
 from labs.checks.judging import judges
-from labs.checks.student_code import tried
 from lessons import connected
 from lessons.forms import value
 
@@ -20,16 +19,6 @@ def block(size):
     yield not 0 < size < 24, "There are 24 layers, so a block has 1 to 24 of them."
     seen = f"24 / {size} inputs and {size} activations: a sum of {24 / size + size:.3g}"
     yield True, f"With blocks of {size}, memory holds {seen}. Is there a size with a smaller sum?"
-
-
-def _played(world, program):
-    """What a program returns on each rank; before that the case of ranks that do not fit together. An import of Horovod
-    inside of its functions finds `world`, too."""
-    try:
-        with connected.placed(world):
-            return world.play(program)
-    except connected.ConnectedError as problem:
-        yield True, str(problem)
 
 
 def _alike(values, wanted):
@@ -53,9 +42,8 @@ _IMAGES = 12  # of each rank
 @judges("memory.5")
 def accumulated(path):
     for size, passes in ((1, 1), (2, 3), (4, 2)):
-        world = connected.World(size)
-        function = yield from connected.defined(path, "accumulated", world)
-        found = yield from _played(world, partial(_accumulate, world, function, passes))
+        program, beside = partial(_accumulate, passes), f" and passes = {passes}"
+        world, found = yield from connected.played(path, "accumulated", size, program, beside)
         whole = _gradient_of_all(size)
         how = f"With hvd.size() = {size} and passes = {passes},"
         for values, taken in found:
@@ -91,7 +79,7 @@ def _gradient_of_all(size, begin=0):
     return _gradient(*(np.concatenate([each[begin:] for each in of]) for of in (images, labels)))
 
 
-def _accumulate(world, function, passes):
+def _accumulate(passes, world, function):
     """(what the function returns, images of each call of `gradient`) on one rank."""
     import tensorflow as tf
 
@@ -101,8 +89,7 @@ def _accumulate(world, function, passes):
         taken.append(len(images))
         return [tf.constant(each) for each in _gradient(images, labels)]
 
-    with tried(f"hvd.size() = {world.size()} and passes = {passes}"):
-        return function(gradient, *_share(world.rank()), passes), taken
+    return function(gradient, *_share(world.rank()), passes), taken
 
 
 _SHAPES = ((3, 5), (7,), (2, 2, 2), (1,))
@@ -114,9 +101,7 @@ _RATE, _MOMENTUM, _STEPS = 0.1, 0.9, 3
 @judges("memory.6")
 def sharded(path):
     for size in (1, 2, 4):
-        world = connected.World(size)
-        optimizer = yield from connected.defined(path, "ShardedSGD", world)
-        found = yield from _played(world, partial(_train, world, optimizer))
+        world, found = yield from connected.played(path, "ShardedSGD", size, _train, f" and {_COUNT} weights")
         how, kinds = f"With hvd.size() = {size},", {exchange.kind for exchange in world.exchanges}
         for step, wanted in enumerate(_unsharded(size)):
             after = [weights[step] for weights, _ in found]
@@ -176,11 +161,10 @@ def _train(world, optimizer):
     import tensorflow as tf
 
     weights, after = [keras.Variable(each) for each in _values(9)], []
-    with tried(f"hvd.size() = {world.size()} and {_COUNT} weights"):
-        made = optimizer(list(weights), _RATE, _MOMENTUM)
-        for step in range(_STEPS):
-            made.step([tf.constant(gradient) for gradient in _values(world.rank(), step)])
-            after.append(_flat([weight.numpy() for weight in weights]))
+    made = optimizer(list(weights), _RATE, _MOMENTUM)
+    for step in range(_STEPS):
+        made.step([tf.constant(gradient) for gradient in _values(world.rank(), step)])
+        after.append(_flat([weight.numpy() for weight in weights]))
     kept = tf.nest.flatten(vars(made))
     kept += [variable for each in kept if isinstance(each, keras.Optimizer) for variable in each.variables]
     arrays = [each for each in kept if "float" in str(getattr(each, "dtype", ""))]

@@ -110,7 +110,7 @@ def replicas_step(function):
         yield np.allclose(moved, times * mean), long
         yield np.allclose(moved, own), f"{seen}, each is updated with its own gradient: nothing was exchanged."
         one = any(np.allclose(moved, np.mean(each, axis=0)) for each in zip(*of_all, strict=True))
-        yield one, f"{seen}, only the share of one replica counts, but each replica has its own."
+        yield one, f"{seen}, only the share of one replica is used. Each replica must use its own share."
         from_all = np.mean(of_all, axis=1)
         one = np.allclose(moved, from_all) or any(np.allclose(moved, each) for each in from_all)
         yield one, f"{seen}, the gradient for a share was not computed from the copy of the same replica."

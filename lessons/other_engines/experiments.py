@@ -1,5 +1,7 @@
 """The same 20 steps on every engine that is here, and a study on each: jobs, and what they leave."""
 
+import json
+
 import numpy as np
 
 from labs import devices, jobs, results
@@ -33,8 +35,8 @@ def trained(engines=ENGINES):
         # Keras of this kernel has its backend already: that of a job is chosen in the job's environment.
         env = {"CUDA_VISIBLE_DEVICES": ""} | ({"KERAS_BACKEND": "jax"} if engine == "jax" else {})
         options |= {"name": f"steps_{engine}_{workers}", "env": env}
-        asked = ["--engine", engine, "--workers", workers, "--cases", *cases]
-        job = jobs.run("-m", "lessons.other_engines.same_steps", *asked, **options)
+        asked = json.dumps({"engine": engine, "workers": workers, "cases": cases})
+        job = jobs.run("-m", "lessons.other_engines.same_steps", asked, **options)
         with np.load(job.stem.with_suffix(".npz")) as file:
             found[name] = dict(file)
     return found

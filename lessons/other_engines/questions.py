@@ -1,16 +1,15 @@
 """Questions of 27_other_engines. Those of the script run it here, on virtual devices of JAX's CPU."""
 
-import ast
 import contextlib
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 
 from labs.checks.judging import NotDone, NotTried, judges
 from labs.checks.student_code import tried
+from labs.errors import UseError
 from labs.printed import several
-from lessons import scripts
+from lessons import connected
 from lessons.forms import formula, value
 
 
@@ -78,27 +77,17 @@ value(
 
 def _defined(path, name):
     """Yields the cases in which the script lacks this function; returns the function. Raises NotTried without JAX."""
-    yield from scripts.no_script(path)
-    text = Path(path).read_text(encoding="utf-8")
+    if find_spec("jax"):
+        from lessons.other_engines import small
+
+        with contextlib.suppress(RuntimeError):  # JAX has computed in this process
+            small.set_up(4)
+        if len(small.jax.devices()) < 4:
+            raise NotDone("JAX has too few devices in this kernel. Restart the kernel, and check again.")
     try:
-        place = [node for node in ast.parse(text).body if getattr(node, "name", None) == name]
-    except SyntaxError as problem:
-        raise NotDone(f"Python cannot read line {problem.lineno} of {Path(path).name}: {problem.msg}.") from None
-    yield not place, f"The script does not define {name} any more: keep its name and arguments."
-    scripts.refuse_blanks(path, range(place[0].lineno, place[0].end_lineno + 1))
-    if not find_spec("jax"):
-        raise NotTried("JAX is not installed, so the script cannot be tried out: `make jax` installs it.")
-    import jax
-
-    from lessons.other_engines import small
-
-    with contextlib.suppress(RuntimeError):  # JAX has computed in this process
-        small.set_up(4)
-    if len(jax.devices()) < 4:
-        raise NotDone("JAX has too few devices in this kernel. Restart the kernel, and check again.")
-    names = {"__name__": Path(path).stem, "__file__": str(path)}
-    exec(compile(text, str(path), "exec"), names)
-    return names[name]
+        return (yield from connected.defined(path, name, connected.World(1)))
+    except UseError:  # the script imports `small`
+        raise NotTried("JAX is not installed, so the script cannot be tried out: `make jax` installs it.") from None
 
 
 def _batch(rows):
@@ -154,7 +143,7 @@ def by_hand(path):
         right = 0.1 * _flat(gradient)
         factor = steps[0] @ right / (right @ right)
         along = _alike(steps, factor * right)
-        yield not along, f"{how} the step does not follow the gradient of the whole batch. What does yours subtract?"
+        yield not along, f"{how} the step is not along the gradient of the whole batch. What do you subtract?"
         times = f"{how} the step is {factor:.3g} times the right one. psum gives a sum: by what do you divide it?"
         yield not _alike(steps, right), times
         losses = [float(shard.data) for shard in loss.addressable_shards]

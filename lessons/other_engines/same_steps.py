@@ -1,5 +1,7 @@
 """20 steps of one Keras model on one engine: `python -m lessons.other_engines.same_steps OPTIONS`, in each rank.
 
+OPTIONS: JSON, the arguments of `main`. engine: single, mirrored, horovod or jax; cases: a list.
+
 All engines begin with the same weights and take the same batches, in float32 and without dropout. The weights after
 each case are written beside the run's log, as NAME.npz: a vector for each. The cases:
 
@@ -9,15 +11,15 @@ half        one worker that takes its half of each batch, and hears nothing of t
 softmax     the last layer ends in a softmax, and the loss takes its probabilities
 batch_norm  a batch normalisation behind the first layer
 
-With --engine jax, KERAS_BACKEND=jax must be in the environment: Keras chooses its backend when it is imported.
+With engine jax, KERAS_BACKEND=jax must be in the environment: Keras chooses its backend when it is imported.
 """
 
-import argparse
 import contextlib
+import json
 import os
-from pathlib import Path
+import sys
 
-from labs import data, devices  # import this first: it sets up TensorFlow
+from labs import data, devices, jobs  # import this first: it sets up TensorFlow
 
 # isort: split
 import keras
@@ -52,48 +54,42 @@ def batches(case):
     return dataset.images[rows], dataset.labels[rows]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    add = parser.add_argument
-    add("--engine", choices=("single", "mirrored", "horovod", "jax"), required=True)
-    add("--workers", type=int, default=1)
-    add("--cases", nargs="+", required=True)
-    args = parser.parse_args()
+def main(engine, workers, cases):
     rank, wrap, callbacks, scope = 0, lambda optimizer: optimizer, [], contextlib.nullcontext
-    if args.engine == "horovod":
+    if engine == "horovod":
         from labs import hvd
 
         hvd.init()
         devices.pin(hvd.local_rank(), hvd.local_size())
         rank, wrap = hvd.rank(), hvd.DistributedOptimizer
         callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0)]
-    elif args.engine == "jax":
-        names = devices.of_jax(args.workers)
-        if args.workers > 1:
+    elif engine == "jax":
+        names = devices.of_jax(workers)
+        if workers > 1:
             keras.distribution.set_distribution(keras.distribution.DataParallel(devices=names))
     else:
-        names = devices.workers(args.workers, kind="cpu")
-        if args.engine == "mirrored":
+        names = devices.workers(workers, kind="cpu")
+        if engine == "mirrored":
             import tensorflow as tf
 
             scope = tf.distribute.MirroredStrategy(devices=names).scope
     found = {}
-    for case in args.cases:
+    for case in cases:
         images, labels = batches(case)
-        shares = 2 if case == "half" else args.workers if args.engine == "horovod" else 1
+        shares = 2 if case == "half" else workers if engine == "horovod" else 1
         own = slice(rank * BATCH // shares, (rank + 1) * BATCH // shares)  # of one process; Keras divides it further
         images, labels = images[:, own], labels[:, own]
         with scope():
             model, loss = network(case)
             optimizer = wrap(keras.optimizers.SGD(RATE, momentum=0.9))
-            model.compile(optimizer=optimizer, loss=loss, jit_compile=args.engine == "jax")
+            model.compile(optimizer=optimizer, loss=loss, jit_compile=engine == "jax")
         arrays = images.reshape(-1, *images.shape[2:]), labels.reshape(-1)
         model.fit(*arrays, batch_size=images.shape[1], shuffle=False, verbose=0, callbacks=callbacks)
         found[case] = np.concatenate([keras.ops.convert_to_numpy(weight).ravel() for weight in model.trainable_weights])
     if rank == 0:
-        np.savez(Path(os.environ.get("LABS_RUNS", "runs"), os.environ.get("LABS_RUN", args.engine) + ".npz"), **found)
-        print(f"{args.engine}, {args.workers} workers: {STEPS} steps of {BATCH} images; {', '.join(found)}", flush=True)
+        np.savez(jobs.folder() / f"{os.environ['LABS_RUN']}.npz", **found)
+        print(f"{engine}, {workers} workers: {STEPS} steps of {BATCH} images; {', '.join(found)}", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(**json.loads(sys.argv[1]))

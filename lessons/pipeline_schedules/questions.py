@@ -1,5 +1,3 @@
-"""Judges of 34_pipeline_schedules."""
+"""Judges of 34_pipeline_schedules: those of 31_write_the_schedule are of all puzzles."""
 
-from lessons.write_the_schedule.questions import bind
-
-bind("pipeline.1", "pipeline.2", "pipeline.3")
+import lessons.write_the_schedule.questions  # noqa: F401

@@ -1,5 +1,6 @@
 """Questions of 09_resnet152_scaling."""
 
+from functools import partial
 from types import SimpleNamespace
 
 from labs.checks.judging import NotDone, judges
@@ -21,10 +22,6 @@ value(
         (
             lambda *networks: (_bytes(*networks), _operations(*networks)),
             "The two numbers are swapped: the multiply-adds come first, then the bytes.",
-        ),
-        (
-            lambda *networks: (1 / _operations(*networks), 1 / _bytes(*networks)),
-            "Upside down: how many times as many does the larger network have?",
         ),
         (
             lambda *networks: (..., _ratio("tensors")(*networks)),
@@ -60,9 +57,7 @@ formula(
 )
 
 
-@judges("T7")
-def script(path):
-    yield from training_scripts.not_mirrored(path, "ResNet152V2")
+judges("T7")(partial(training_scripts.not_mirrored, network="ResNet152V2"))
 
 
 @judges("resnet152.7")
@@ -72,7 +67,7 @@ def batch_ratio(low, high, first, second):
     fits, fails = ([result[key] for result in (first, second)] for key in ("largest", "fails"))
     yield near(low, fits[0] / fails[1]) and near(high, fails[0] / fits[1]), None
     yield near(low, high), "The two bounds are equal. Each limit lies between what fits and what does not: where?"
-    yield low > high, "The lower bound is above the upper one: which of the two limits must be small for a small ratio?"
+    yield low > high, "Your lower bound is above your upper one. For the smallest ratio, whose limit must be large?"
     upside_down = near(low, fits[1] / fails[0]) and near(high, fails[1] / fits[0])
     yield upside_down, "Upside down: divide the first network's limit by the second one's."
     yield True, "Which limit of each network, the lowest or the highest possible one, makes the ratio small, and large?"
@@ -92,9 +87,9 @@ def step_by_hand(seconds, small_steps, alone, small, large):
     yield is_(alone + added), "The gradient of the larger network has more bytes, and the extra time grows with them."
     yield is_(alone), "This is the step time on one worker. What do 2 workers add to it?"
     yield is_(added * by_bytes), "This is only the extra time. Add it to the step time on one worker."
-    yield (is_(alone * two / one), "Here the extra time grows with the computation. Let it grow with the bytes.")
-    yield (is_(alone + two * by_bytes), "You scaled ResNet50V2's whole step. What part of it is exchange and waiting?")
-    yield True, "The step is the time on one worker, and what the second one adds. Which of the two do you know?"
+    yield is_(alone * two / one), "Here the extra time grows with the computation. Let it grow with the bytes."
+    yield is_(alone + two * by_bytes), "You scaled ResNet50V2's whole step. What part of it is exchange and waiting?"
+    yield True, "The step takes the time on one worker plus what a second worker adds. Which of the two do you know?"
 
 
 @judges("resnet152.9")
@@ -113,6 +108,4 @@ def own_study(runs, lacks=""):
     refuse_noise(*runs)
 
 
-@judges("resnet152.10")
-def batch_script(path):
-    yield from batch_scripts.judge(path, trains="ResNet152V2.py")
+judges("resnet152.10")(partial(batch_scripts.judge, trains="ResNet152V2.py"))

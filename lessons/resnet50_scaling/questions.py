@@ -13,10 +13,7 @@ from lessons import own_runs, training_scripts
 from lessons.asked import refuse_noise, told, undecided
 from lessons.forms import formula, value
 
-
-@judges("resnet50.3")
-def script(path):
-    yield from training_scripts.not_mirrored(path, "ResNet50V2")
+judges("resnet50.3")(partial(training_scripts.not_mirrored, network="ResNet50V2"))
 
 
 @judges("resnet50.4")
@@ -50,7 +47,6 @@ formula(
     right=lambda seconds_1, seconds_p: [one / p for one, p in zip(seconds_1, seconds_p, strict=True)],
     cases=[([4.0, 5.0, 8.0, 3.0], [2.5, 2.5, 5.0, 4.0]), ([9.0, 6.0], [6.0, 2.5])],
     wrong=[
-        (_in_rounds(lambda one, p: p / one), "Upside down: a speedup above 1 means faster."),
         (_in_rounds(sub), "A difference in seconds is not a speedup: divide."),
         (_in_rounds(lambda one, p: max(one / p, 1)), "In a round, p workers are slower: keep its speedup, below 1."),
     ],

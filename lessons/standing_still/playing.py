@@ -34,8 +34,7 @@ def play(path, ranks=RANKS, change=None):
 
     change: a function of the names that the script defines, called before `main` is.
     """
-    yield from scripts.no_script(path)
-    scripts.refuse_blanks(path)
+    yield from scripts.whole(path)
     world, text = connected.World(ranks, SECONDS), io.StringIO()
     names = connected.definitions(path, world)
     yield not callable(names.get("main")), "The script no longer defines `main`: keep its name."

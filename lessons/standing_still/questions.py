@@ -59,7 +59,7 @@ for id, place in PLACES.items():
         ],
         otherwise=(
             "The rank stands above its stack: which one is it?",
-            "No rank was there when the job stood still. Give one number, of a line in the function that is named.",
+            "No rank was at that line when the job stood still. Give one line's number, in the function in question.",
             "Rank and line are right. Write the collective as `labs why` does.",
         ),
     )
@@ -158,7 +158,7 @@ def own_share(path):
     yield both, f"In an epoch, both ranks take batches {sorted(both)[:3]}. Each should be used at most once."
     others = yield from playing.play(path, ranks=5)
     steps = others.kinds.count("allreduce") / 3
-    yield steps != 5, f"On 2 ranks this is right. But each of 5 ranks takes {steps:.0f} steps in an epoch, not 5."
+    yield steps != 5, f"Right on 2 ranks. On 5, each should take 5 steps in an epoch, but takes {steps:.0f}."
 
 
 @judges("standing.8")

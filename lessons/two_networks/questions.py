@@ -35,7 +35,6 @@ value(
     "networks.2",
     right=_ratio,
     wrong=[
-        (lambda runs: 1 / _ratio(runs), "Upside down: divide the longer epoch by the shorter one."),
         (
             lambda runs: _seconds(runs, "ResNet152V2") - _seconds(runs, "ResNet50V2"),
             "This is a difference in seconds. How many *times* as long is it?",

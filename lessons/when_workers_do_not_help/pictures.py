@@ -29,11 +29,6 @@ def _points(axis, found, told, shift=1.0, capsize=4, **look):
     return ", ".join(told.format(each.value, _between(each.interval), x) for x, each in found.items())
 
 
-def _accuracy(seeds):
-    """The Estimate of an accuracy, over its seeds."""
-    return intervals.Estimate(fmean(seeds), intervals.shares(seeds))
-
-
 def _near(values):
     """The TICKS for these values on a logarithmic axis."""
     return [tick for tick in TICKS if min(values) / 2 < tick < 2 * max(values)]
@@ -94,16 +89,16 @@ def pays(alone, results, expected):
     axis.axhline(1, color="0.4", ls="--", lw=1, label="as fast as one rank")
     sentences, heights = [], [1.0]
     for found, colour, marker in zip(results, COLOURS, MARKERS, strict=False):
-        ranks, times, look = found["ranks"], steps.times_as_long(found), {"color": colour, "marker": marker}
-        name = f"{steps.named(found)} (measured)"
-        sentences.append(f"{name}: {_points(axis, times, '{:.2f}{} at {} filters', label=name, **look)}.")
-        heights += [estimate.value for estimate in times.values()]
-        if expected.get(ranks):
-            guess = {filters: seconds / one[filters] for filters, seconds in expected[ranks].items()}
-            label = f"{ranks} ranks (predicted by the cost model)"
-            axis.plot(list(guess), list(guess.values()), ":", mfc="none", label=label, **look)
-            sentences.append(f"{label}: {', '.join(f'{value:.2f} at {f} filters' for f, value in guess.items())}.")
-            heights += guess.values()
+        ranks = found["ranks"]
+        guess = {f: intervals.Estimate(seconds / one[f]) for f, seconds in expected.get(ranks, {}).items()}
+        for name, times, look in (
+            (f"{steps.named(found)} (measured)", steps.times_as_long(found), {}),
+            (f"{ranks} ranks (predicted by the cost model)", guess, {"ls": ":", "mfc": "none"}),
+        ):
+            look |= {"color": colour, "marker": marker, "label": name}
+            if times:
+                sentences.append(f"{name}: {_points(axis, times, '{:.2f}{} at {} filters', **look)}.")
+                heights += [estimate.value for estimate in times.values()]
     logarithmic(axis, sorted(one), _near(heights))
     axis.set(xlabel="filters of the network", ylabel="step on several ranks /\nstep on one (times)")
     axis.set_title("a step with the same 32 images, on more ranks")
@@ -112,23 +107,23 @@ def pays(alone, results, expected):
     return finished(figure, alt, "measured", "predicted")
 
 
-def accuracy_by(found, *, xlabel, title, note=None):
-    """Test accuracy over a number, on a logarithmic axis, a curve for each name, with 95 % intervals over the seeds.
+def accuracy_by(found, *, xlabel, title, ylabel="test accuracy (share of images)", note=None, shift=1.03, unit=""):
+    """Accuracy over a number, on a logarithmic axis, a curve for each name, with 95 % intervals over the seeds.
 
-    found: {name: {number: [accuracy of each seed]}}; note: what the stamp says besides, then it is "simulated".
+    found: {name: {number: [accuracy of each seed]}}; note: what the stamp says besides, then it is "simulated"; shift:
+    from the points of a name to those of the next, a factor; unit: of the number, in words.
     """
     figure, (axis,) = new_figure(1, width=6.4)
     sentences = []
     for place, (name, by) in enumerate(found.items()):
-        look = {"color": COLOURS[place], "marker": MARKERS[place], "label": name, "shift": 1.03**place}
-        estimates = {number: _accuracy(seeds) for number, seeds in by.items()}
-        sentences.append(f"{name}: {_points(axis, estimates, '{:.3f}{} at {}', **look)}.")
-    by = next(iter(found.values()))
-    logarithmic(axis, list(by))
-    axis.set(xlabel=xlabel, ylabel="test accuracy (share of images)", title=title)
+        look = {"color": COLOURS[place], "marker": MARKERS[place], "label": name, "shift": shift**place}
+        means = {n: intervals.Estimate(fmean(seeds), intervals.shares(seeds)) for n, seeds in by.items()}
+        sentences.append(f"{name}: {_points(axis, means, f'{{:.3f}}{{}} at {{}}{unit}', **look)}.")
+    logarithmic(axis, sorted({number for by in found.values() for number in by}))
+    axis.set(xlabel=xlabel, ylabel=ylabel, title=title)
     axis.legend(fontsize=9)
     seeds = len(next(iter(by.values())))
-    alt = f"{title}. Test accuracy, {seeds} seeds, with 95 % intervals. " + " ".join(sentences)
+    alt = f"{title}. {ylabel.capitalize()}, {seeds} seeds, with 95 % intervals. " + " ".join(sentences)
     return finished(figure, alt, "simulated" if note else "measured", note=note)
 
 
@@ -208,21 +203,9 @@ def schedule(plans):
 
 def stopping(found):
     """Best validation accuracy over the epochs that a search spent. found: {name: [(accuracy, epochs), by seed]}."""
-    figure, (axis,) = new_figure(1, width=6.0)
-    epochs, sentences = {name: pairs[0][1] for name, pairs in found.items()}, []
-    for (name, pairs), colour, marker in zip(found.items(), COLOURS, MARKERS, strict=False):
-        same = [other for other in found if epochs[other] == epochs[name]]  # these stand beside each other
-        look = {"color": colour, "marker": marker, "ms": 8, "ls": "", "label": name}
-        look["shift"] = 1.12 ** (same.index(name) - (len(same) - 1) / 2)
-        estimate = {epochs[name]: _accuracy([accuracy for accuracy, _ in pairs])}
-        sentences.append(f"{name}: {_points(axis, estimate, '{:.3f}{} in {} epochs', **look)}.")
-    spent = sorted(set(epochs.values()))
-    logarithmic(axis, spent)
-    axis.set_xlim(spent[0] / 1.6, spent[-1] * 1.6)
-    axis.set(xlabel="epochs of all runs together", ylabel="best validation accuracy", title="what a search costs")
-    axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    alt = "Best validation accuracy of a search, with 95 % intervals over seeds. " + " ".join(sentences)
-    return finished(figure, alt, "measured")
+    by = {name: {pairs[0][1]: [accuracy for accuracy, _ in pairs]} for name, pairs in found.items()}
+    labels = {"xlabel": "epochs of all runs together", "ylabel": "best validation accuracy"}
+    return accuracy_by(by, **labels, title="what a search costs", shift=1.06, unit=" epochs")
 
 
 def late(found):

@@ -1,10 +1,7 @@
 """Questions of 22_when_workers_do_not_help."""
 
-import numpy as np
-
-from labs.checks import student_code
 from labs.checks.judging import judges
-from lessons import connected, scripts
+from lessons import scripts
 from lessons.forms import formula, value
 from lessons.when_workers_do_not_help import equal_ranks
 
@@ -59,8 +56,7 @@ _LIKE = {
 
 @judges("workers.5")
 def local_sgd(path):
-    yield from scripts.no_script(path)
-    scripts.refuse_blanks(path)
+    yield from scripts.whole(path)
     facts = equal_ranks.facts(path)
     yield (
         "No gradients provided" in str(facts["error"]),
@@ -85,26 +81,8 @@ def local_sgd(path):
         "The weights are right, but you read all the batches before the first step. The script measures the time from "
         "one batch to the next: read a batch, take its step, then read the next one.",
     )
-    yield (
-        not _right_on_1_rank(path),
-        "This is right on 2 ranks, but not on 1. Does your function take the number of ranks for granted?",
-    )
-
-
-def _right_on_1_rank(path):
-    """Whether a script that is right on 2 ranks also trains one rank that is alone, in this process."""
-    import tensorflow as tf
-
-    world, logger = connected.World(1, equal_ranks.SECONDS, graphs=True), tf.get_logger()
-    level = logger.level
-    logger.setLevel("ERROR")  # each check traces the step anew, and TensorFlow would warn of that
-    try:
-        with connected.placed(world), student_code.tried("1 rank"):
-            function = connected.definitions(path, world)["local_sgd"]
-            (found,) = world.play(lambda: equal_ranks.train(function, 0, k=2, momentum=0.0))
-    finally:
-        logger.setLevel(level)
-    return equal_ranks.alike(np.array(found["weights"]), equal_ranks.trained(k=2, momentum=0.0, mistake="never")[0])
+    alone = "This is right on 2 ranks, but not on 1. Does your function take the number of ranks for granted?"
+    yield not facts["right_on_1_rank"], alone
 
 
 value(

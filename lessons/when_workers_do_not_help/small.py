@@ -17,8 +17,9 @@ SIZE = int(ENDS[-1])
 TRAIN = 1280  # images
 PARTS = {"train": slice(TRAIN), "validation": slice(TRAIN, 1530), "test": slice(1530, None)}
 
-# For matrices of this size the threads of NumPy's library take longer to meet than to multiply.
-one_thread = ThreadpoolController().wrap(limits=1, user_api="blas")
+# From here on NumPy computes in one thread: for matrices of this size the threads of its library take longer to meet
+# than to multiply, up to 20 times on a busy machine.
+ThreadpoolController().limit(limits=1, user_api="blas")
 
 
 class Digits(NamedTuple):

@@ -40,11 +40,10 @@ def network(filters):
     """Three convolutions with filters, 2 x filters and 4 x filters, and a dense layer, for uint8 images 32x32x3."""
     import keras
 
-    layers = [keras.Input((32, 32, 3)), keras.layers.Rescaling(1 / 127.5, offset=-1.0)]
-    for factor in (1, 2, 4):
-        layers.append(keras.layers.Conv2D(factor * filters, 3, strides=2, padding="same", activation="relu"))
-    layers += [keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(10, activation="softmax")]
-    return keras.Sequential(layers)
+    from lessons.faster_steps import networks
+
+    layers = networks.convolutions([(factor * filters, 2) for factor in (1, 2, 4)])
+    return networks.classifier(*layers, keras.layers.GlobalAveragePooling2D())
 
 
 def measure(ranks, sizes, *, rounds, steps, launcher):

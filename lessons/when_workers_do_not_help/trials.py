@@ -20,7 +20,6 @@ def shards(workers, order):
     return np.array_split(numbers, workers)
 
 
-@small.one_thread
 def local_sgd(k, of_workers, *, steps, local_batch=8, rate=0.1, seed=0):
     """Test accuracy of the mean of all workers' weights, who take their mean after every k-th step.
 
@@ -37,7 +36,6 @@ def local_sgd(k, of_workers, *, steps, local_batch=8, rate=0.1, seed=0):
     return float(small.accuracy(weights.mean(0), small.digits("test")))
 
 
-@small.one_thread
 def train(batch, rate, *, epochs=None, steps=None, seed=0):
     """One training run: {seconds (measured), steps, validation, test (accuracies), loss (at the end, of all training
     images, in nats)}. Give epochs or steps."""
@@ -57,7 +55,6 @@ def tuned(batch, rates, *, steps, seeds):
     return max(tried, key=lambda runs: np.mean([each["validation"] for each in runs]))
 
 
-@small.one_thread
 def steps_to(batch, rates, *, seeds, most):
     """(best rate, [steps of each seed]): until the validation accuracy reaches TARGET, at the rate that needs fewest on
     average. One rate must reach it with all seeds within `most` steps.
@@ -79,7 +76,6 @@ def steps_to(batch, rates, *, seeds, most):
     return rates[best], [int(count) for count in steps[best]]
 
 
-@small.one_thread
 def squares(*, workers, batch, rate, steps, seed=0):
     """A run of several workers, step by step: arrays {local, mean, loss} of `steps` numbers.
 
@@ -99,7 +95,6 @@ def squares(*, workers, batch, rate, steps, seed=0):
     return dict(zip(("local", "mean", "loss"), found, strict=True))
 
 
-@small.one_thread
 def search(rates, rungs, *, seed=0):
     """A search for a rate that stops bad runs early: (best validation accuracy, epochs of all runs together).
 

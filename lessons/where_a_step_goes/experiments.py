@@ -15,7 +15,7 @@ from lessons.resnet152_scaling.experiments import earlier, largest_kept
 from lessons.where_a_step_goes.fitted import Fit
 
 
-class Measuring:
+class Measuring(threading.Thread):
     """Measures networks one after the other in the background, each with `breakdown.measure`.
 
     `wait` collects. What is computed meanwhile takes from the cores, and shows in the steps. The measurement ends with
@@ -25,18 +25,16 @@ class Measuring:
     jobs = ()  # none whose rate a bar could show
 
     def __init__(self, models, **options):
+        super().__init__(name="breakdown", daemon=True)
         self._models, self._options, self._found = models, options, {}
         self._problem, self._begun = None, time.monotonic()
-        self._thread = threading.Thread(target=self._run, name="breakdown", daemon=True)
-        self._thread.start()
+        self.start()
 
     @property
     def state(self):
-        if self._thread.is_alive():
-            return "running"
-        return "failed" if self._problem else "finished"
+        return "running" if self.is_alive() else "failed" if self._problem else "finished"
 
-    def _run(self):
+    def run(self):
         try:
             for model in self._models:
                 self._found[model] = breakdown.measure(model, **self._options, show=False)
@@ -50,7 +48,7 @@ class Measuring:
         """
         with bar.shown("steps", self) as update:
             while self.state == "running":
-                self._thread.join(0.3)
+                self.join(0.3)
                 said = f"{len(self._found)} of {len(self._models)} networks measured"
                 update({}, time.monotonic() - self._begun, said)
         if self._problem:

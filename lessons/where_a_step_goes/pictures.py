@@ -40,18 +40,16 @@ def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision
     axis.axhline(0.8, color="0.5", ls="--", lw=1)
     for place, (name, colour) in enumerate(zip(NAMES, COLOURS, strict=False)):
         values, below, room = efficiencies(name, **settings), first_below(name, **settings), fits(name, precision)
-        look = {"color": colour, "marker": MARKERS[place], "ms": 5, "ls": ":" if batch > room else "-"}
-        axis.plot(WORKERS, list(values.values()), **look)
         text = f"{name}: {f'below 0.8 from {below}' if below else 'never below 0.8'}"
         text += f" (about {room} images fit)" if batch > room else ""
-        _say(axis, 1 - place, "●■"[place], text, colour)
+        look = {"color": colour, "marker": MARKERS[place], "ms": 5, "ls": ":" if batch > room else "-"}
+        axis.plot(WORKERS, list(values.values()), label=text, **look)
         sentences.append(f"{text}; {values[64]:.2f} on 64, {values[4096]:.2f} on 4096 workers.")
     found = steps(network, **settings)
     shares = np.array([np.array(step) / sum(step) for step in found.values()])
-    parts.stackplot(WORKERS, shares.T, colors=PARTS.values(), lw=0)
-    for place, (part, colour) in enumerate(PARTS.items()):
-        _say(parts, place, "■", part, colour)
+    parts.stackplot(WORKERS, shares.T, colors=PARTS.values(), labels=PARTS, lw=0)
     for each in (axis, parts):
+        each.legend(fontsize=9, loc="lower left", reverse=each is parts)
         logarithmic(each, WORKERS[::3])
         each.set(xlabel="workers", xlim=(0.9, 4800), ylim=(0, 1.05))
     axis.set(ylabel="efficiency S(p)/p", title="efficiency")
@@ -67,14 +65,6 @@ def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision
         f"{f'{fusion} MiB' if fusion else 'off'}, {accumulation} pass{'es' * (accumulation != 1)} per update. "
     )
     return done(figure, "Computed efficiency over workers. " + about + " ".join(sentences), "computed")
-
-
-def _say(axis, line, mark, text, colour):
-    """A coloured mark and a text above the axis' lower end: cheaper than a legend."""
-    place = {"y": 0.05 + 0.09 * line, "transform": axis.transAxes, "fontsize": 9}
-    behind = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
-    axis.text(0.02, s=f"    {text}", bbox=behind, **place)
-    axis.text(0.025, s=mark, color=colour, **place)
 
 
 def _digits(value):
@@ -168,7 +158,7 @@ def held_out(rows):
 
 def hidden(cases, kind="measured"):
     """All-reduce of a step within the backward pass and after it, one bar for each of `cases`: {name: rows of
-    lessons.timeline.overlap}. Whiskers: intervals over the steps, valid only for these minutes."""
+    lessons.timeline.summary}. Whiskers: intervals over the steps, valid only for these minutes."""
     figure, (axis,) = new_figure(1, width=8.0, height=1.1 + 0.45 * len(cases))
     sentences = []
     for place, (name, rows) in enumerate(cases.items()):

@@ -14,25 +14,20 @@ often they were updated. So it can say what is wrong with a sum.
 """
 
 from dataclasses import dataclass, field
+from inspect import signature
 from math import inf
 from typing import NamedTuple
 
 from labs.errors import UseError, number, whole
+from lessons.write_the_schedule import programs as words
+from lessons.write_the_schedule.programs import OPERATIONS
 
-OPERATIONS = 2000  # of one rank: no puzzle needs a tenth of them
 COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather")
+_COMPUTING = ("load", "forward", "backward", "backward_inputs", "backward_weights", "update")
 _ARGUMENTS = {
-    "load": ("batch",),
-    "update": ("layer",),
-    "forward": ("layer", "batch", "split"),
-    "backward": ("layer", "batch", "split"),
-    "backward_inputs": ("layer", "batch"),
-    "backward_weights": ("layer", "batch"),
-    "free": ("tensors", "keep"),
-    "send": ("tensor", "to", "wait"),
-    "receive": ("tensor", "source", "add", "wait"),
-    "wait": ("started",),
-} | dict.fromkeys(COLLECTIVES, ("tensors", "wait"))
+    word: tuple(signature(getattr(words, word)).parameters)
+    for word in (*_COMPUTING, "free", "send", "receive", "wait", *COLLECTIVES)
+}
 
 STARTS = {  # what each rank holds at the start, and again at the end, updated
     "whole": "all weights and the whole state of the optimizer",
@@ -555,23 +550,4 @@ class _Play:
         links = list(chain.values())
         self.found.cycle = links[[*chain].index(rank.number) :] if rank.waits else links
         who = "; ".join(f"rank {place} waits in {text} for rank {other}" for place, text, other in self.found.cycle)
-        raise _Wrong(f"Deadlock: {who}{'' if rank.waits else ', which has ended without it'}.{self._lost()}")
-
-    def _lost(self):
-        """A sentence on the first message that nobody receives, "" if there is none.
-
-        It was sent, and its receiver waits for another message of the same sender, or never calls `receive` for it.
-        """
-        in_cycle = [self.ranks[place].waits for place, _, _ in self.found.cycle]
-        for ((sender, to), tensor), messages in self.messages.items():
-            if not any(message.came == {sender} and message not in in_cycle for message in messages):
-                continue
-            rank = self.ranks[to]
-            left = rank.operations[rank.step :]
-            asked = [(o.values["tensor"], o.values["source"]) for o in left if o.word == "receive"]
-            waits_for_another = rank.waits and (rank.waits.word, rank.waits.ranks) == ("send", (sender, to))
-            if waits_for_another or (tensor, sender) not in asked:
-                name, parts = tensor
-                name = told(name, () if parts == self.every else parts)
-                return f" Rank {sender} is sending {name} to rank {to}, and nobody is receiving it."
-        return ""
+        raise _Wrong(f"Deadlock: {who}{'' if rank.waits else ', which has ended without it'}.")

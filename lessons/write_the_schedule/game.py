@@ -37,13 +37,12 @@ def judged(id, program):
             yield True, f"{how}: {problem}"
         played, problem = played_of(puzzle, case, operations)
         yield problem, f"{how}: {problem}"
-        values, over, causes = measured(played), [], []
+        values, over = measured(played), []
         for measure, bar in bars(puzzle, case).items():
             if values[measure] > bar:
                 unit, cause = MEASURES[measure], puzzle.beyond[measure]
-                causes.append(cause(played, operations, bar) if callable(cause) else cause)
-                new = f" {causes[-1]}" * (causes[-1] not in causes[:-1])
-                over.append(f"{_OVER[measure]} {values[measure]:.4g} {unit}; the bar is at {bar:.4g} {unit}.{new}")
+                takes = f"{_OVER[measure]} {values[measure]:.4g} {unit}; the bar is at {bar:.4g} {unit}"
+                over.append(f"{takes}. {cause(played) if callable(cause) else cause}")
         yield over, f"{how}, the sums are right, but {' Also, '.join(over)}"
     del _LAST[id]
 

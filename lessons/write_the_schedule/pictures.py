@@ -9,10 +9,13 @@ import textwrap
 from itertools import groupby
 
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.transforms import blended_transform_factory
+from PIL import Image
 
 from labs.printed import grouped
-from labs.show.figure import COLOURS, MARKERS
-from lessons.canvas import boxes, canvas, done
+from labs.show.figure import COLOURS, MARKERS, finished, new_figure
+from lessons.canvas import boxes
 from lessons.write_the_schedule.engine import Event
 from lessons.write_the_schedule.puzzles import sizes
 
@@ -63,22 +66,17 @@ class _Picture:
         self.lines = [2 if ranks <= 4 and max(map(len, told)) > _COLUMNS else 1] * ranks  # below the picture, by rank
         rank, peak = _highest(played)  # what that rank holds is what most puzzles are about: it is never cut there
         self.lines[rank] = max(self.lines[rank], len(textwrap.wrap(told_of(played, rank, peak), **_WRAPPED)))
-        rows, memory, words = min(0.42 * ranks, 1.9) + 0.15, 0.8, 0.145 * sum(self.lines) + 0.25
-        key, left, right = 0.1 + 0.16 * -(-ranks // _IN_A_ROW), 0.75, 0.2  # key: whose memory each line is
-        wide, high = 9.6, 0.7 + rows + key + memory + 0.5 + words + 0.2
-        self.figure, self.axes = canvas(rows=2, width=wide, height=high / 2)
-        low, inner = high - 0.7 - rows, (wide - left - right) / wide
-        for axis, (begin, tall) in zip(self.axes, ((low, rows), (low - key - memory, memory)), strict=True):
-            axis.set_position((left / wide, begin / high, inner, tall / high))
-            axis.xaxis.set_label_coords(0.5, -0.32 / tall)
-            axis.yaxis.set_label_coords(-0.5 / wide, 0.5)
-        look = {"fontsize": 7.5, "family": "monospace", "va": "top", "linespacing": 1.35}
-        inside = {"transform": self.figure.transFigure, "animated": True}
-        self.words = self.axes[1].text(0.1 / wide, (words + 0.2) / high, "", **inside, **look)
+        rows = min(0.42 * ranks, 1.9) + 0.15, 0.8, 0.145 * sum(self.lines) + 0.25  # their heights in inches
+        high = sum(rows) + 1.5 + 0.16 * -(-ranks // _IN_A_ROW)
+        self.figure, (*self.axes, below) = new_figure(1, 9.6, high / 3, rows=3, height_ratios=rows)
+        below.set_axis_off()
+        look = {"fontsize": 7.5, "family": "monospace", "va": "top", "linespacing": 1.35, "animated": True}
+        place = blended_transform_factory(self.figure.transFigure, below.transAxes)
+        self.words = below.text(0.01, 1, "", transform=place, in_layout=False, **look)
         self._timeline(self.axes[0], title)
         self._memory(self.axes[1])
         self.cursors = [axis.axvline(0, color="black", lw=1.5, animated=True) for axis in self.axes]
-        self.still = None
+        self.drawn, self.still = FigureCanvasAgg(self.figure), None
 
     def _timeline(self, axis, title):
         played = self.played
@@ -115,7 +113,8 @@ class _Picture:
             arrow = {"arrowstyle": "->", "color": COLOURS[1], "lw": 2, "shrinkA": 0, "shrinkB": 0}
             axis.annotate("", (x, other), xytext=(x, rank), arrowprops=arrow)
         axis.set_yticks(range(played.case.ranks), [f"rank {rank}" for rank in range(played.case.ranks)])
-        axis.set(ylim=(played.case.ranks - 0.45, -0.55), xlim=(0, self.length * (1.06 if played.cycle else 1.005)))
+        axis.set(axisbelow=True, ylim=(played.case.ranks - 0.45, -0.55))
+        axis.set_xlim((0, self.length * (1.06 if played.cycle else 1.005)))
         self.axes[1].set_xlim(axis.get_xlim())
         axis.tick_params(labelbottom=False)
         ends = f"stopped at {played.time:.4g} ms" if played.problem else f"{played.time:.4g} ms, {use(played)}"
@@ -152,31 +151,19 @@ class _Picture:
         told = [told_of(self.played, rank, time) for rank in range(self.played.case.ranks)]
         lines = [textwrap.fill(text, max_lines=most, **_WRAPPED) for text, most in zip(told, self.lines, strict=True)]
         self.words.set_text("\n".join([f"at {time:.4g} ms", *lines]))
-        done(self.figure, f"{summary(self.played)} At {time:.4g} ms: {'; '.join(told)}.")
         self.figure.png = self._png
-        return self.figure
+        return finished(self.figure, f"{summary(self.played)} At {time:.4g} ms: {'; '.join(told)}.", "simulated")
 
     def _png(self):
-        """The figure as PNG bytes: what is not `animated` is drawn once, and cursor and words upon it by Pillow, which
-        is ten times as fast."""
-        from matplotlib import font_manager
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from PIL import Image, ImageDraw, ImageFont
-
+        """The figure as PNG bytes: what is not `animated` is drawn once, and cursor and words upon its pixels."""
         if self.still is None:
-            drawn = FigureCanvasAgg(self.figure)
-            drawn.draw()
-            self.still = Image.fromarray(np.array(drawn.buffer_rgba())).convert("RGB")
-            self.palette = self.still.quantize(128, method=Image.Quantize.FASTOCTREE)
-            self.font = ImageFont.truetype(font_manager.findfont("DejaVu Sans Mono"), 10)
-        image, high = self.still.copy(), self.still.height
-        pen, (x, y) = ImageDraw.Draw(image), self.words.get_position()
-        for axis, cursor in zip(self.axes, self.cursors, strict=True):
-            box, (place, _) = axis.get_window_extent(), axis.transData.transform((cursor.get_xdata()[0], 0))
-            pen.line((place, high - box.y1, place, high - box.y0), fill="black", width=2)
-        pen.multiline_text((x * image.width, (1 - y) * high), self.words.get_text(), "black", self.font, spacing=2)
-        buffer, image = io.BytesIO(), image.quantize(palette=self.palette, dither=Image.Dither.NONE)
-        image.save(buffer, "png", compress_level=1)
+            self.drawn.draw()
+            self.still = self.drawn.copy_from_bbox(self.figure.bbox)
+        self.drawn.restore_region(self.still)
+        for artist in (*self.cursors, self.words):
+            self.figure.draw_artist(artist)
+        buffer, image = io.BytesIO(), Image.fromarray(np.asarray(self.drawn.buffer_rgba())).convert("RGB")
+        image.quantize(128, Image.Quantize.FASTOCTREE).save(buffer, "png", compress_level=1)
         return buffer.getvalue()
 
 
@@ -240,8 +227,6 @@ def _ranges(places):
 
 
 def _runs(numbers):
-    found = []
-    for _, group in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0]):
-        run = [number for _, number in group]
-        found.append(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}")
-    return found
+    numbers = np.sort(numbers)
+    runs = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
+    return [f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs if len(run)]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
+from lessons.reduce import ring_bytes
 from lessons.write_the_schedule import observed
 from lessons.write_the_schedule.engine import COLLECTIVES, Case
 
@@ -23,10 +24,10 @@ _COMPUTING = ("load", "forward", "backward", "update")
 
 @dataclass(frozen=True)
 class Puzzle:
-    """One puzzle. make: function of a shape and a factor -> a case, without arguments the example; best: function of a
-    case -> {measure: (best known, bound or None)}; shapes: for each argument of `make`, values
-    other than the example's; beyond: {measure: what to look at where a schedule misses the bar, or a function of
-    `observed` that says it}; shared: do all ranks work on the same micro-batch (see `broken_rule`)?"""
+    """One puzzle. make: function of a shape -> a case, without arguments the example; best: function of a case ->
+    {measure: (best known, bound or None)}; shapes: for each argument of `make`, values other than the example's;
+    beyond: {measure: what to look at where a schedule misses the bar, or a function of `observed` that says it};
+    shared: do all ranks work on the same micro-batch (see `broken_rule`)?"""
 
     title: str
     make: Callable
@@ -43,7 +44,7 @@ class Puzzle:
     def drawn(self, random):
         """A case of each shape, the largest first, on a machine of another speed. All shapes: what only some of them
         show would else be found in one check and not in the next."""
-        return [self.make(*shape, factor=random.choice(_SPEEDS)) for shape in product(*self.shapes)]
+        return [_slower(self.make(*shape), random.choice(_SPEEDS)) for shape in product(*self.shapes)]
 
 
 def sizes(case):
@@ -96,7 +97,7 @@ def broken_rule(puzzle, case, operations):
     return None
 
 
-def _scaled(case, factor):
+def _slower(case, factor):
     """The same case on a machine that takes `factor` times as long for everything."""
     times = ("forward", "inputs", "weights", "load", "update", "latency")
     return replace(case, **{name: factor * getattr(case, name) for name in times}, bandwidth=case.bandwidth / factor)
@@ -107,17 +108,11 @@ def _layer(case):
     return case.forward + case.inputs + case.weights
 
 
-def _exchanged(case, size, times=2):
-    """MB that each rank sends in a ring for tensors of this size: times 1 for half of an all-reduce."""
-    return times * (case.ranks - 1) / case.ranks * size
-
-
 # 1 to 3: data parallelism
 
 
-def _plain(ranks=4, layers=6, factor=1.0):
-    case = Case(ranks, layers, ranks, load=0.2, update=0.1, latency=0.3, words=(*_COMPUTING, "all_reduce"))
-    return _scaled(case, factor)
+def _plain(ranks=4, layers=6):
+    return Case(ranks, layers, ranks, load=0.2, update=0.1, latency=0.3, words=(*_COMPUTING, "all_reduce"))
 
 
 def _best_plain(case):
@@ -127,30 +122,26 @@ def _best_plain(case):
     return {"time": (time, time)}
 
 
-def _buckets(ranks=4, layers=12, factor=1.0):
+def _buckets(ranks=4, layers=12):
     size = 0.75 * 8 * ranks / (2 * (ranks - 1))  # so that the all-reduce of a layer takes 0.75 ms without its latency
     case = Case(ranks, layers, ranks, forward=0.5, inputs=0.5, weights=0.5, load=0.2, update=0.02)
-    case = replace(case, latency=0.45 / (ranks - 1), parameters=size, activation=size / 4)
-    return _scaled(replace(case, words=(*_COMPUTING, "all_reduce", "wait")), factor)
+    words = (*_COMPUTING, "all_reduce", "wait")
+    return replace(case, latency=0.45 / (ranks - 1), parameters=size, activation=size / 4, words=words)
 
 
 def updated_in_buckets(case):
     """Milliseconds from the beginning of the backward pass until the last layer is updated, for the best choice of
-    buckets of neighbouring layers, found by searching all choices; each is sent as soon as its last layer is done, and
-    the layers of a bucket are updated while the next one is on its way."""
-    backward, found = case.inputs + case.weights, [[(0.0, case.layers * (case.inputs + case.weights))]]
-    for layers in range(1, case.layers + 1):
-        ends = set()  # (end of the exchange, end of the updates) of these layers, counted from the last one
-        for before, earlier in enumerate(found):
-            time = case.ring((layers - before) * case.parameters, 2)
-            for end, done in earlier:
-                sent = max(end, layers * backward) + time
-                ends.add((sent, max(sent, done) + (layers - before) * case.update))
-        found.append([])
-        for end, done in sorted(ends):  # only what is updated earlier than all that is exchanged earlier
-            if not found[-1] or done < found[-1][-1][1]:
-                found[-1].append((end, done))
-    return min(done for _, done in found[-1])
+    buckets of neighbouring layers, found by searching all choices; each is sent as soon as its last layer is done. All
+    buckets but the last one are updated while the next one is on its way, which takes longer."""
+    ends = [0.0]  # of the exchange of so many layers, counted from the last one
+
+    def sent(before, layers):
+        ready = max(ends[before], layers * (case.inputs + case.weights))
+        return ready + case.ring((layers - before) * case.parameters, 2)
+
+    for layers in range(1, case.layers):
+        ends.append(min(sent(before, layers) for before in range(layers)))
+    return min(sent(before, case.layers) + (case.layers - before) * case.update for before in range(case.layers))
 
 
 def _best_buckets(case):
@@ -160,12 +151,12 @@ def _best_buckets(case):
     return {"time": (alone + updated_in_buckets(case), bound)}
 
 
-def _accumulated(ranks=4, layers=6, passes=2, factor=1.0):
+def _accumulated(ranks=4, layers=6, passes=2):
     size = 1.7 * 8 * ranks / (2 * (ranks - 1))  # the all-reduce of a layer takes little less than its backward pass
     case = Case(
         ranks, layers, passes * ranks, load=0.1, update=0.05, latency=0.02, parameters=size, activation=2.5 * size
     )
-    return _scaled(replace(case, words=(*_COMPUTING, "all_reduce", "wait")), factor)
+    return replace(case, words=(*_COMPUTING, "all_reduce", "wait"))
 
 
 def _best_accumulated(case):
@@ -182,22 +173,20 @@ def _best_accumulated(case):
 # 4 to 6: ZeRO
 
 
-def _zero_1(ranks=4, layers=6, factor=1.0):
-    words = (*_COMPUTING, *COLLECTIVES, "wait")
+def _zero_1(ranks=4, layers=6):
     case = Case(ranks, layers, ranks, "optimizer parts", load=0.1, update=0.2, latency=0.02, activation=2.0)
-    return _scaled(replace(case, words=words), factor)
+    return replace(case, words=(*_COMPUTING, *COLLECTIVES, "wait"))
 
 
 def _best_zero_1(case):
     """A reduce-scatter of the gradients and an all-gather of the weights. Each alone is known to need as many bytes."""
-    sent = _exchanged(case, case.layers * case.parameters)
+    sent = ring_bytes(case.ranks, case.layers * case.parameters)
     return {"bytes": (sent, sent)}
 
 
-def _zero_2(ranks=4, layers=7, factor=1.0):
+def _zero_2(ranks=4, layers=7):
     """With so few layers that a second whole gradient misses the bar."""
-    words = (*_COMPUTING, *COLLECTIVES, "free", "wait")
-    return replace(_zero_1(ranks, layers, factor), words=words)
+    return replace(_zero_1(ranks, layers), words=(*_COMPUTING, *COLLECTIVES, "free", "wait"))
 
 
 def _best_zero_2(case):
@@ -208,11 +197,11 @@ def _best_zero_2(case):
     return {"memory": (memory, memory)} | _best_zero_1(case)
 
 
-def _zero_3(ranks=4, layers=6, factor=1.0):
+def _zero_3(ranks=4, layers=6):
     size = round(0.8 * 8 * ranks / (ranks - 1))  # to gather a layer takes 0.8 of its forward pass
     case = Case(ranks, layers, ranks, "parts", load=0.1, update=0.2, latency=0.01, parameters=size)
     words = (*_COMPUTING, *COLLECTIVES, "free", "wait")
-    return _scaled(replace(case, activation=round(1.2 * size / ranks, 1), words=words), factor)
+    return replace(case, activation=round(1.2 * size / ranks, 1), words=words)
 
 
 def _best_zero_3(case):
@@ -228,26 +217,25 @@ def _best_zero_3(case):
 # 7 and 8: the all-reduce by hand
 
 
-def _ring(ranks=4, size=8.0, factor=1.0, latency=0.01):
-    case = Case(ranks, 1, ranks, "gradients", latency=latency, parameters=size, words=("send", "receive", "wait"))
-    return _scaled(case, factor)
+def _ring(ranks=4, size=8.0, latency=0.01):
+    return Case(ranks, 1, ranks, "gradients", latency=latency, parameters=size, words=("send", "receive", "wait"))
 
 
 def _best_ring(case):
     """Known bound of the bytes over the busiest link: 2 (K - 1) / K of the gradient (P. Patarasuk and X. Yuan, JPDC 69,
     2009). They need one message at least, and what one rank knows reaches all in log2 K messages at the earliest."""
-    sent = _exchanged(case, case.parameters)
+    sent = ring_bytes(case.ranks, case.parameters)
     bound = max(case.message(sent), math.ceil(math.log2(case.ranks)) * case.latency)
     return {"time": (case.ring(case.parameters, 2), bound), "bytes": (sent, sent)}
 
 
-def _halves(ranks=4, size=8.0, factor=1.0):
-    return _ring(ranks, size, factor, 0.2 * size / 8)
+def _halves(ranks=4, size=8.0):
+    return _ring(ranks, size, 0.2 * size / 8)
 
 
 def _best_halves(case):
     """As many bytes as in the ring, in 2 log2 K messages (R. Thakur and others, IJHPCA 2005)."""
-    best, sent = _best_ring(case), _exchanged(case, case.parameters)
+    best, sent = _best_ring(case), ring_bytes(case.ranks, case.parameters)
     time = 2 * math.log2(case.ranks) * case.latency + sent / case.bandwidth
     return best | {"time": (time, best["time"][1])}
 
@@ -255,10 +243,9 @@ def _best_halves(case):
 # 9: tensor parallelism
 
 
-def _tensor(ranks=4, layers=4, factor=1.0):
+def _tensor(ranks=4, layers=4):
     words = (*_COMPUTING, *COLLECTIVES, "free")
-    case = Case(ranks, layers, 1, "parts", load=0.1, update=0.1, latency=0.01, activation=2.0, wide=4.0, words=words)
-    return _scaled(case, factor)
+    return Case(ranks, layers, 1, "parts", load=0.1, update=0.1, latency=0.01, activation=2.0, wide=4.0, words=words)
 
 
 def _best_tensor(case):
@@ -266,31 +253,28 @@ def _best_tensor(case):
     time = case.load + case.layers * (_layer(case) + case.update) / case.ranks
     exchanges = case.layers - 1
     time += exchanges * case.ring(case.activation, 2)
-    return {"time": (time, None), "bytes": (exchanges * _exchanged(case, case.activation), None)}
+    return {"time": (time, None), "bytes": (exchanges * ring_bytes(case.ranks, case.activation), None)}
 
 
 # 10 to 12: pipelines
 
 
-def _pipeline(ranks=4, rounds=2, factor=1.0, words=(), activation=2.0):
-    words = (*_COMPUTING, "send", "receive", *words, "wait")
-    case = Case(ranks, ranks, rounds * ranks, "stages", load=0.02, update=0.1, activation=activation, bandwidth=200.0)
-    return _scaled(replace(case, words=words), factor)
-
-
-def _pipelined(case):
-    """ms until the last rank has begun and the first one has ended: each computes M times, K - 1 others before it."""
-    return case.load + (case.batches + case.ranks - 1) * _layer(case) + case.update
+def _pipeline(ranks=4, rounds=2, activation=2.0):
+    times = {"load": 0.02, "update": 0.1, "bandwidth": 200.0}
+    words = (*_COMPUTING, "send", "receive", "wait")
+    return Case(ranks, ranks, rounds * ranks, "stages", activation=activation, words=words, **times)
 
 
 def _best_gpipe(case):
-    time = _pipelined(case) + 2 * (case.ranks - 1) * case.message(case.activation)
+    """Until the last rank has begun and the first one has ended: each computes M times, K - 1 others before it."""
+    time = case.load + (case.batches + case.ranks - 1) * _layer(case) + case.update
+    time += 2 * (case.ranks - 1) * case.message(case.activation)
     return {"time": (time, time)}
 
 
-def _1f1b(ranks=4, factor=1.0):
+def _1f1b(ranks=4):
     """With activations so large that one micro-batch more than needed misses the bar."""
-    return _pipeline(ranks, 3, factor, activation=6.0)
+    return _pipeline(ranks, 3, activation=6.0)
 
 
 def _best_1f1b(case):
@@ -299,8 +283,9 @@ def _best_1f1b(case):
     return _best_gpipe(case) | {"memory": (memory, None)}
 
 
-def _zero_bubble(ranks=4, rounds=2, factor=1.0):
-    return _pipeline(ranks, rounds, factor, ("backward_inputs", "backward_weights"))
+def _zero_bubble(ranks=4, rounds=2):
+    case = _pipeline(ranks, rounds)
+    return replace(case, words=(*case.words[:-1], "backward_inputs", "backward_weights", "wait"))
 
 
 def _best_zero_bubble(case):
@@ -386,10 +371,8 @@ PUZZLES = {
         _best_tensor,
         ((8, 2), (8, 6, 4)),
         {
-            "time": observed.gathered_weights(
-                "Which of your exchanges moves an activation or an error that the next layer could use in parts?"
-            ),
-            "bytes": observed.gathered_weights("Which activation is the wide one, and does it have to leave its rank?"),
+            "time": "Do you gather weights? Or which exchange moves what the next layer could use in parts?",
+            "bytes": "Which activation is the wide one, and does it have to leave its rank? Or do you gather weights?",
         },
         shared=True,
     ),
@@ -415,6 +398,9 @@ PUZZLES = {
         _zero_bubble,
         _best_zero_bubble,
         ((6, 5, 3),),
-        {"time": observed.second_halves_in_time, "memory": observed.second_halves_in_memory},
+        {
+            "time": observed.second_halves,
+            "memory": "Move the slider to the peak: which second half could have freed memory before?",
+        },
     ),
 }

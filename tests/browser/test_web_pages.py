@@ -96,9 +96,9 @@ def test_axe_finds_nothing_serious_and_a_narrow_screen_needs_no_scrolling_sidewa
     assert found == []
 
 
-@pytest.mark.parametrize("where, least", [(("students", "index"), 1), (("instructors", "notebooks/01_basic_concepts"), 3)])
-def test_a_slider_of_recorded_positions_shows_its_picture_by_keyboard(opened, where, least):
-    page, wrong = opened(*where)
+@pytest.mark.parametrize("edition, name, least", [("students", "index", 1), ("instructors", READ[2], 3)])
+def test_a_slider_of_recorded_positions_shows_its_picture_by_keyboard(opened, edition, name, least):
+    page, wrong = opened(edition, name)
     widgets = page.locator(".positions")
     assert widgets.count() >= least and "Recorded" in widgets.first.inner_text()
     slider, shown = widgets.first.locator("input").first, widgets.first.locator("img:not([hidden])")

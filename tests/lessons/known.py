@@ -1,4 +1,11 @@
-"""Known answers to every check: those of choices and of lessons/forms.py, and those of answers/NAME.py."""
+"""Known answers to every check: those of choices and of lessons/forms.py, and those of answers/NAME.py.
+
+answers/NAME.py holds rows that begin with the id of a check that has a judge of its own. After it, RIGHT and WRONG have
+a tuple of what the check is given, or a function of a folder that gives such a tuple, or a text for the module's own
+`judge`. Where students write a script or a function, the solution is right; STYLES and MISTAKES change it: after the id
+comes a text of it and the one in its place, or several such pairs. SAMPLES is {id: [what the notebook hands over beside
+the answer to a question of a form]}.
+"""
 
 import copy
 import functools
@@ -10,6 +17,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 
 import numpy as np
+from making import edited
 
 from labs.checks import judging, tasks
 from lessons import forms
@@ -19,14 +27,12 @@ from lessons import forms
 class Known:
     """Answers to one check, as tuples of what `check` gets, or as answers/NAME.py gives them.
 
-    wrong: (answer, its hint, or None if any will do); secret: patterns that no hint may match; raises: numbers of wrong
-    answers that raise, or are no value at all
+    wrong: (answer, its hint, or None if any will do); secret: patterns that no hint may match
     """
 
     right: list = field(default_factory=list)
     wrong: list = field(default_factory=list)
     secret: list = field(default_factory=list)
-    raises: tuple = ()
 
 
 @functools.cache
@@ -34,7 +40,7 @@ def answers(name):
     """{id: Known} of all that a lesson checks."""
     importlib.import_module(f"lessons.{name}.questions")
     beside = find_spec(f"answers.{name}") and importlib.import_module(f"answers.{name}")
-    rows, samples = getattr(beside, "ANSWERS", {}), getattr(beside, "SAMPLES", {})
+    samples = getattr(beside, "SAMPLES", {})
     found = {}
     for item in tasks.lessons()[name].task:
         if isinstance(item, tasks.Choice):
@@ -43,11 +49,15 @@ def answers(name):
             known = found[item.id] = Known()
             for sample in samples.get(item.id, [()]):
                 _add(known, getattr(judging.JUDGES.get(item.id), "parts", ()), sample)
-            row = rows.get(item.id, {})
-            known.right += row.get("right", [])
-            known.raises = tuple(number + len(known.wrong) for number in row.get("raises", ()))
-            known.wrong += [(answer, None) for answer in row.get("wrong", [])]
-            known.secret += [row["secret"]] if "secret" in row else []
+            right, wrong, styles, mistakes = (
+                [rest for id, *rest in getattr(beside, kind, ()) if id == item.id]
+                for kind in ("RIGHT", "WRONG", "STYLES", "MISTAKES")
+            )
+            known.right += [edited(item.id, *texts) for texts in [(), *styles]] if mistakes else []
+            known.right += [answer for (answer,) in right]
+            known.wrong += [(answer, None) for (answer,) in wrong]
+            known.wrong += [(edited(item.id, *texts), None) for texts in mistakes]
+            known.secret += [re.escape(texts[0].strip()) for texts in mistakes if "(" in texts[0]]
     return found
 
 

@@ -1,13 +1,8 @@
 """Every lesson: right answers are accepted, plausible wrong ones get a hint, and its items fit together.
 
-Answers to choices are their tasks.toml, those to questions of a form (lessons/forms.py) its rows; answers/NAME.py holds
-ANSWERS, a row for each check that has a judge of its own, and SAMPLES, {id: [what the notebook hands over beside the
-answer]}. right and wrong hold tuples of what the check is given, or functions of a folder that give such a tuple, or
-texts for the module's own `judge`. `secret` is what a hint must not say; `raises` names wrong answers that raise, or
-are no value at all.
+Where answers come from: known.py.
 """
 
-import ast
 import functools
 import importlib
 import inspect
@@ -19,11 +14,10 @@ import pytest
 from answers import faster_steps, resnet50_scaling
 from tree import ROOT
 
-from labs import blanks, checks, devices, models
+from labs import checks, devices, models
 from labs.checks import judging, tasks
 from labs.results.intervals import Estimate
 from lessons import forms
-from teaching.author import regions
 from teaching.grading import judge as grader
 
 NAMES = list(tasks.lessons())
@@ -47,8 +41,7 @@ def test_readme_and_the_top_of_the_notebook_say_what_a_lesson_takes(name):
     lesson, source = tasks.lessons()[name], text_of(name)
     handed_in = ", ".join(item.id for item in lesson.task if item.handed_in)
     letters = " ".join(path[0].upper() for path in lesson.paths)
-    computing = re.search(r"including (?:less than )?(\d+) minutes? of computing", source)[1]
-    end = " | ".join([handed_in, letters, f"{lesson.minutes} min", f"{computing} min"]).replace("|  |", "| |")
+    end = " | ".join([handed_in, letters, str(lesson.minutes)]).replace("|  |", "| |")
     row = rf"^\| `{lesson.notebook}`{r' .optional.' * lesson.optional} \| .* \| {re.escape(end.strip())} \|$"
     assert re.search(row, (ROOT / "README.md").read_text(), re.MULTILINE), f"no row that ends with: {end} |"
     top = source.partition("\n# %%\n")[0]
@@ -100,8 +93,6 @@ def test_items_are_those_of_the_notebook_in_its_order_with_their_judges_and_proo
 @pytest.mark.parametrize("name", [pytest.param(name, marks=MORE if name in TRIED else ()) for name in NAMES])
 def test_right_answers_are_accepted_and_wrong_ones_get_a_hint_that_does_not_tell(name, tmp_path, monkeypatch):
     monkeypatch.setattr(devices, "gpus", lambda: [])
-    imports = [node for node in ast.walk(ast.parse(text_of(name))) if isinstance(node, ast.Import | ast.ImportFrom)]
-    imported = {each.asname or each.name for node in imports for each in node.names}
 
     def judge(id, answer):
         if isinstance(answer, str):
@@ -124,13 +115,11 @@ def test_right_answers_are_accepted_and_wrong_ones_get_a_hint_that_does_not_tell
             if wanted is not None:
                 wanted = wanted if isinstance(wanted, str) else wanted(*answer)
                 assert hint.endswith(wanted), f"another mistake hides this one: {wanted!r}: {said}"
-            breaks = judging.UNFIT in hint or re.match(r"Line \d+: `.*`: \w+(Error|Iteration)\b", hint)
-            assert not breaks or number in row.raises, f"breaks the check: {said}"
+            assert judging.UNFIT not in hint, f"breaks the check: {said}"
             given = " ".join(map(repr, answer)) if isinstance(answer, tuple) else ""
             own = re.sub(r"(As rank \d of \d, )?\b[Ll]ine \d+: `.*`", "", hint)  # without the student's own line
             told = [match[0] for secret in row.secret for match in re.finditer(secret, own) if match[0] not in given]
             assert not told, f"it tells {told}: {said}"
-            assert not imported.intersection(re.findall(r"`(\w+)\[", hint)), f"no element of a module is meant: {said}"
 
 
 def not_tried(state, text):
@@ -163,28 +152,10 @@ def test_nonsense_never_breaks_a_check_nor_passes_it(name):
 def test_a_speedup_above_the_workers_is_never_right_but_to_be_measured_again(tmp_path, monkeypatch):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     monkeypatch.setenv("LABS_STRICT", "1")  # noise is nobody's wrong answer
-    noisy = "too noisy: measure again. 2 workers would be 2.2 times as fast"
     runs = resnet50_scaling.changed(resnet50_scaling.RUNS, 1, speedup=Estimate(2.2, (1.8, 2.7)))
-    for sentence in ("faster", "slower", "can't tell"):
-        state, text = checks.judge("resnet50.8", sentence, runs)
-        assert state == "open" and text.startswith(noisy)
-        assert not checks.check("resnet50.8", sentence, runs) and not checks.answered("resnet50.8")
-    assert grader._of_judge(state, "inside", text).how == "person"  # not as if nothing had been done
-    runs[1].speedup = Estimate(2.0, (1.8, 2.7))
-    with pytest.raises(judging.NotRight):
-        checks.check("resnet50.8", "slower", runs)
-    runs = [run.model_copy(update={"kind": "recorded"}) for run in runs]
-    state, text = checks.judge("resnet50.8", "faster", runs)
-    assert state == "open" and text.startswith("not done yet. Finish resnet50.3, then run the training: ")
-    half_below = {"change 2": (2.5, (1.6, 3.9))}
-    state, text = checks.judge("faster.7", *faster_steps.steps(faster_steps.FED, faster_steps.LARGE), half_below)
-    assert state == "open" and text.startswith("too noisy: measure again. 'change 2' is 2.5 times as fast")
-
-
-def test_a_script_with_blanks_is_open_and_names_the_line_of_its_function(tmp_path):
-    path = tmp_path / "own_optimizer.py"
-    path.write_text(regions.blank((ROOT / "solutions/scripts/own_optimizer.py").read_text()))
-    state, text = checks.judge("horovod.4", path)
-    begin = path.read_text().partition("\ndef distributed")[0].count("\n")
-    own = min(number for number, _ in blanks.blanks(path) if number > begin)
-    assert state == "open" and f"Line {own} of own_optimizer.py is still blank" in text
+    ladder = *faster_steps.steps(faster_steps.FED, faster_steps.LARGE), {"change 2": (2.5, (1.6, 3.9))}
+    for id, *answer in (("resnet50.8", "faster", runs), ("resnet50.8", "can't tell", runs), ("faster.7", *ladder)):
+        state, text = checks.judge(id, *answer)
+        assert state == "open" and text.startswith("too noisy: measure again. ")
+        assert not checks.check(id, *answer) and not checks.answered(id)
+        assert grader._of_judge(state, "inside", text).how == "person"  # not as if nothing had been done

@@ -6,22 +6,10 @@ from figures import sound
 from labs.results.run import Epoch, Run, save_record
 from lessons import compare
 
-OLD = """import os
-rate = 0.01  # of one worker
-model = build(
-    "net", size=3)
-with scope():
-    model.fit(rate)
-print("done")
-"""
-NEW = """import os
-from work import begin
-
-begin()
-rate = "<b>" * count()
-model = build("net", size=3)
-model.fit(rate)
-"""
+OLD = (
+    'import os\nrate = 0.01  # of one worker\nmodel = build(\n    "net", size=3)\nwith scope():\n    model.fit(rate)\n'
+)
+NEW = 'import os\n\nbegin()\nrate = "<b>" * count()\nmodel = build("net", size=3)\nmodel.fit(rate)\n'
 
 
 def test_only_lines_that_differ_are_shown_without_comments_and_line_breaks_as_text(tmp_path, monkeypatch):

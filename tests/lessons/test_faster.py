@@ -1,9 +1,6 @@
 """Notebook 24: its recorded runs, its pictures, and the small programs that it measures."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,23 +8,13 @@ import tensorflow as tf
 from epochs import numbered
 from figures import lengths, sound
 
-from labs import recorded
+from labs import jobs, recorded
 from labs.results.intervals import Estimate
 from labs.results.run import Epoch, Run
 from lessons.faster_steps import by_hand, feeding, limited, pictures, recompute, samples
 from lessons.faster_steps import watched as show_watched
-from lessons.memory_and_exchange import pictures as pictures_10b
 
 ROOT = Path(__file__).parents[2]
-
-
-def program(module, *arguments, folder, env=None):
-    """The last line that a program of the lesson prints."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "LABS_RUNS": str(folder), **(env or {})}
-    command = [sys.executable, "-m", f"lessons.faster_steps.{module}", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout.splitlines()[-1]
 
 
 @pytest.fixture(scope="module")
@@ -88,16 +75,10 @@ def test_ladder_and_waits_say_their_intervals():
     said = "fed: 2.90 times as fast as given (2.70 to 3.12), 305 images/s in these minutes, accuracy 0.910"
     sound(ladder((2.7, 3.12)), "measured", said)
     figure = ladder((0.3, 40.0))
-    low, high = figure.axes[1].get_xlim()
     assert figure.axes[0].get_xlim()[1] < 1.5 * max(lengths(figure.axes[0])), "a long whisker leaves bars their size"
-    assert 0.8 < low < 0.9 and 0.91 < high < 1, "accuracies that differ little lie apart"
-    for kind, why in (("recorded", "not in turns"), ("measured", "too few rounds")):
-        assert ladder(kind=kind).get_supxlabel() == f"{kind}: {why}, so without an interval"
+    assert "without an interval" in ladder(kind="recorded").get_supxlabel()
     rounds = {"starving": [(0.03, 0.01), (0.032, 0.01)], "fed": [(0.0, 0.01), (0.0, 0.011)]}
     sound(pictures.waits(rounds), "measured", "starving: waiting 31 ms, computing 10 ms (step")
-    row = {"mode": "none", "block": None, "batch": 8, "peak_bytes": 2**28}
-    figure = pictures_10b.recompute([row, {**row, "mode": "blocks", "block": 6, "peak_bytes": 2**27}])
-    assert "batch 8: kept 256 MiB, blocks of 6 128 MiB." in figure.alt
 
 
 def test_a_change_is_compared_within_rounds_and_images_are_counted():
@@ -116,19 +97,20 @@ def test_a_change_is_compared_within_rounds_and_images_are_counted():
 
 
 @pytest.mark.more("three trainings of ResNet50V2, whose memory is compared")
-def test_blocks_recompute_the_same_loss_with_less_memory(cold, tmp_path):
-    def run(mode, *more):
-        options = ["--batch", 8, "--steps", 1, *more]
-        return json.loads(program("recompute", mode, *options, folder=tmp_path, env=recompute.QUIET))
-
-    kept, layers, blocks = run("none"), run("layers"), run("blocks", "--block", 6, "--rounds", 2)
+def test_blocks_recompute_the_same_loss_with_less_memory(cold, tmp_path, monkeypatch):
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    small = {"batch": 8, "steps": 1}
+    kept, layers = (recompute.measure(mode, **small) for mode in ("none", "layers"))
+    blocks = recompute.measure("blocks", rounds=2, **small)
     assert [len(blocks[key]) for key in ("seconds", "kept_seconds")] == [2, 2]
     assert kept["loss"] == pytest.approx(layers["loss"], rel=1e-4) == pytest.approx(blocks["loss"], rel=1e-4)
     assert blocks["peak_bytes"] < 0.8 * kept["peak_bytes"] and layers["peak_bytes"] > 0.8 * kept["peak_bytes"]
 
 
 def test_precisions_store_what_keras_says(tmp_path):
-    found = json.loads(program("precision", "--rounds", 2, "--steps", 1, "--train", 1, folder=tmp_path))
+    options = ["--rounds", 2, "--steps", 1, "--train", 1]
+    job = jobs.run("-m", "lessons.faster_steps.precision", *options, name="precision", runs=tmp_path, show=False)
+    found = json.loads(job.out.read_text().splitlines()[-1])
     types = {policy: list(each["stored"].values()) for policy, each in found.items()}
     halves = {f"mixed_{half}": ["float32", half, "float32", "float32"] for half in ("bfloat16", "float16")}
     assert types == {"float32": ["float32"] * 4, **halves}
@@ -140,8 +122,8 @@ def test_precisions_store_what_keras_says(tmp_path):
 @pytest.mark.parametrize(("case", "remedy"), [("A", "feed"), ("C", "validate less")])
 def test_a_limited_training_leaves_samples_and_its_remedy_takes_the_phase_away(case, remedy, tmp_path):
     shares = []
-    for more in ([], ["--remedy", remedy]):
-        program("limited", case, "--seconds", 2, *more, folder=tmp_path)
-        (found,) = samples.ranks(tmp_path / f"limited_{case}")
+    for change in (None, remedy):
+        job = limited.start(case, change, seconds=2, runs=tmp_path).wait(show=False)
+        (found,) = samples.ranks(tmp_path / job.name)
         shares.append(found.shares().get(limited.SETTINGS[case].limit, 0.0))
     assert shares[1] < 0.5 * shares[0]

@@ -2,15 +2,12 @@
 
 import json
 import mmap
-import resource
 import sys
 import time
 import types
 
-import numpy as np
 import pytest
 
-from labs.errors import UseError
 from lessons.faster_steps import samples
 from lessons.faster_steps.sampler import Sampler
 
@@ -21,38 +18,27 @@ def busy(seconds):
         pass
 
 
-def now():
-    """Seconds of the clock and of the processor, and pages that the kernel has given to this process so far."""
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return np.array([time.perf_counter(), time.process_time(), usage.ru_minflt + usage.ru_majflt])
-
-
 def test_samples_say_how_many_cores_were_busy_and_what_was_done(tmp_path):
-    whole = now()
+    begin = time.perf_counter(), time.process_time()
     sampler = Sampler(tmp_path / "own.rank3.samples", every=0.05, rank=3, limit="nothing").start()
     sampler.phase("busy")
-    part = now()
     busy(0.2)
     # Mapped, not allocated: an array may lie where memory was freed, whose pages the process still has.
     with mmap.mmap(-1, 2**24, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
         memory.write(bytes(2**24))  # 4096 pages of 4 KiB, or fewer that are larger
     sampler.phase("asleep")
     time.sleep(0.3)
-    part = now() - part
     sampler.phase(None)
     sampler.images(40)
     sampler.images(2)
     sampler.stop()
-    whole = now() - whole
     (found,) = samples.ranks(tmp_path / "own")
     assert (found.rank, found.kind, found.about["limit"]) == (3, "measured", "nothing")
     assert found.images_per_second == pytest.approx(42 / found.seconds)
-    shares = found.shares()
-    counted = np.array([sum(shares.values()), found.mean("cores"), found.mean("faults")]) * found.seconds
-    # Seconds in phases that have a name, and of the processor, which asleep uses none of. Beside: rounding.
-    slack = 0.01, 0.01, 0.02 * whole[2] + len(found.samples)
-    assert all(part - slack <= counted) and all(counted <= whole + slack) and part[1] < part[0] and part[2] >= 8
-    assert list(shares) == ["busy", "asleep"] and shares["asleep"] * found.seconds >= 0.29
+    assert 0.5 <= found.seconds <= time.perf_counter() - begin[0] + 0.01
+    assert 0.19 <= found.mean("cores") * found.seconds <= time.process_time() - begin[1] + 0.01
+    assert found.mean("faults") * found.seconds >= 8 and list(found.shares()) == ["busy", "asleep"]
+    assert found.shares()["asleep"] * found.seconds >= 0.29
     assert all(sample["memory"] > 1e7 for sample in found.samples)
 
 
@@ -82,5 +68,3 @@ def test_what_a_killed_run_left_is_read_by_rank(tmp_path):
         (tmp_path / f"own.rank{rank}.samples").write_text(text + '{"t": 2.0, "sec')
     found = [(each.rank, each.images_per_second) for each in samples.ranks(tmp_path / "own")]
     assert found == [(0, 5), (2, 5), (10, 5)]
-    with pytest.raises(UseError, match="No samples beside"):
-        samples.ranks(tmp_path / "other")

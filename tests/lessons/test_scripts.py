@@ -1,23 +1,24 @@
 """Training scripts in many styles: what does the right thing is right, and a mistake gets the hint that names it."""
 
 import copy
+import itertools
 import re
+from pathlib import Path
 
 import pytest
-from making import SOLUTIONS, swapped
+from making import SOLUTIONS, edited, solution
 
-from labs import checks, devices
+from labs import blanks, checks, devices
 from lessons import training_scripts
+from lessons.training_scripts import lines_of
+from teaching.author import regions
 
-MIRRORED, HOROVOD, LARGE = (f"scripts/{name}.py" for name in ("ResNet50", "ResNet50_horovod", "ResNet152V2"))
-SCRIPTS = {"resnet50.3": MIRRORED, "T7": LARGE} | {f"horovod.{number}": HOROVOD for number in range(7, 13)}
+STEPS = {f"horovod.{number + 6}": number for number in range(1, 7)}  # of ResNet50_horovod.py
 RATE = "learning_rate = 0.01 * args.n_gpus"
 FIT = "model.fit(train, epochs=args.epochs, shuffle=False, verbose=2, callbacks=[recorder])"
 SIZES = "classes=len(dataset.classes), input_shape=(args.image_size, args.image_size, 3)"
 NETWORK = f"keras.applications.ResNet50V2(\n        include_top=True, weights=None, {SIZES}\n    )"
-SCOPE = "with strategy.scope():"
 LOSS = 'loss="sparse_categorical_crossentropy"'
-PRINTED = 'print(f"Model ResNet152V2 {args.n_gpus} workers")'
 SHARD, PIN = "numbers.shard(hvd.size(), hvd.rank())", "devices.pin(hvd.local_rank(), hvd.local_size())"
 SGD = "keras.optimizers.SGD(learning_rate)"
 IMPORT = "import keras\n"
@@ -31,22 +32,15 @@ PINNED = """devices.pin(local_size=hvd.local_size(), local_rank=hvd.local_rank()
 hvd.broadcast(hvd.allreduce([1.0]), root_rank=0)  # all have come here"""
 
 
-def in_a_function(name, *edits):
-    """A script whose statements after the imports stand in main(), which a guard calls."""
-
-    def write(folder):
-        (path,) = swapped(name, *edits)(folder)
-        head, middle, body = path.read_text().partition("parser = argparse")
-        lines = "\n".join(f"    {line}" if line.strip() else line for line in (middle + body).split("\n"))
-        path.write_text(f'{head}def main() -> None:\n{lines}\n\nif __name__ == "__main__":\n    main()\n')
-        return (path,)
-
-    return write
+def in_a_function(path):
+    """The statements after the imports of a script stand in main(), which a guard calls."""
+    head, middle, body = path.read_text().partition("parser = argparse")
+    lines = "\n".join(f"    {line}" if line.strip() else line for line in (middle + body).split("\n"))
+    path.write_text(f'{head}def main() -> None:\n{lines}\n\nif __name__ == "__main__":\n    main()\n')
 
 
 STYLES = {  # all that a style may do otherwise, at once
-    MIRRORED: in_a_function(
-        MIRRORED,
+    ("resnet50.3",): [
         (IMPORT, f"{IMPORT}from keras.applications.resnet_v2 import ResNet50V2 as Net\n"),
         ("devices=workers", '[f"CPU:{i}" for i in range(args.n_gpus)]'),
         (RATE, "learning_rate: float = 0.01\nlearning_rate *= strategy.num_replicas_in_sync"),
@@ -54,10 +48,9 @@ STYLES = {  # all that a style may do otherwise, at once
         ("optimizer=keras.optimizers.SGD(learning_rate)", "optimizer=sgd"),
         (LOSS, "loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True)"),
         (FIT, f"options = {FIT.replace('model.fit(train, ', 'dict(')}\n    model.fit(train, **options)"),
-    ),
-    HOROVOD: in_a_function(
-        HOROVOD,
-        *((f"# {number}. ", "# ") for number in range(1, 7)),
+    ],
+    (*STEPS,): [
+        *((f"# {number}. ", "# ") for number in STEPS.values()),
         (IMPORT, IMPORTS),
         (PIN, PINNED),
         (SHARD, "(lambda each: each.shard(index=rank(), num_shards=size()))(numbers)"),
@@ -67,54 +60,65 @@ STYLES = {  # all that a style may do otherwise, at once
         ("[hvd.callbacks.BroadcastGlobalVariablesCallback(0), ", "(BroadcastGlobalVariablesCallback(root_rank=0), "),
         ("hvd.callbacks.MetricAverageCallback()]", "MetricAverageCallback(), keras.callbacks.TerminateOnNaN())"),
         ("verbose = 2 if hvd.rank() == 0 else 0", "verbose = 0\nif rank() == 0:\n    verbose = 2"),
-    ),
-    LARGE: swapped(
-        LARGE,
-        (IMPORT, f"{IMPORT}from tensorflow.keras.applications.resnet_v2 import ResNet152V2\n"),
-        ("keras.applications.ResNet152V2(", "ResNet152V2("),
-        (PRINTED, f'import sys\nsys.stdout.write{PRINTED[5:-2]}\\n")'),
-    ),
+    ],
 }
 
 
-@pytest.mark.parametrize("script", STYLES)
-def test_a_script_is_right_in_another_style(script, tmp_path):
-    path, ids = STYLES[script](tmp_path), [id for id, of in SCRIPTS.items() if of == script]
-    assert {id: checks.judge(id, *path) for id in ids} == {id: ("right", checks.task(id).why) for id in ids}
+@pytest.mark.parametrize("ids", STYLES)
+def test_a_script_is_right_in_another_style(ids, tmp_path):
+    (path,) = edited(ids[0], *itertools.chain(*STYLES[ids]))(tmp_path)
+    in_a_function(path)
+    assert {id: checks.judge(id, path) for id in ids} == {id: ("right", checks.task(id).why) for id in ids}
+
+
+@pytest.mark.parametrize("id", ["horovod.4", *STEPS])
+def test_a_blank_is_named_and_a_step_is_right_while_the_others_are_blank(id, tmp_path):
+    name, _, text = solution(id)
+    path = tmp_path / Path(name).name
+    path.write_text(regions.blank(text))
+    first = lines_of(path, STEPS[id])[0] if id in STEPS else path.read_text().partition("def distr")[0].count("\n")
+    line = min(line for line, _ in blanks.blanks(path) if line > first)
+    state, hint = checks.judge(id, path)
+    assert state == "open" and f"Line {line} of {path.name} is still blank" in hint
+    if id in STEPS:
+        head, begin, rest = text.partition(f"# {STEPS[id]}. ")
+        filled = rest.replace("### BEGIN SOLUTION\n", "", 1).replace("### END SOLUTION\n", "", 1)
+        path.write_text(regions.blank(head + begin + filled))
+        assert blanks.blanks(path) and checks.judge(id, path)[0] == "right"
+
+
+def test_a_script_that_is_tried_out_leaves_nothing_where_it_stands_nor_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (path,) = edited("horovod.10", "0.01 * hvd.size()", "open('trace', 'w') and 0.01")(tmp_path)
+    state, hint = checks.judge("horovod.10", path)
+    assert state == "wrong" and "which is 0.01 on 6 ranks" in hint
+    assert [file.name for file in path.parent.iterdir()] == [path.name] and [*tmp_path.iterdir()] == [path.parent]
+    path.write_text("learning_rate = = 1\n")  # what Python cannot read
+    assert "line 1: `learning_rate = = 1`: SyntaxError: invalid syntax" in checks.judge("horovod.9", path)[1]
 
 
 def test_names_of_gpus_are_right_on_a_machine_that_has_them(tmp_path, monkeypatch):
-    path = swapped(MIRRORED, ("devices=workers", '[f"GPU:{n}" for n in range(args.n_gpus)]'))(tmp_path)
+    path = edited("resnet50.3", "devices=workers", '[f"GPU:{n}" for n in range(args.n_gpus)]')(tmp_path)
     for gpus, state in (["GPU:0", "GPU:1"], "right"), ([], "wrong"):
         monkeypatch.setattr(devices, "gpus", lambda gpus=gpus: gpus)
         assert checks.judge("resnet50.3", *path)[0] == state
 
 
-OUTSIDE = f"network = {NETWORK}\nkeras.applications.ResNet50V2 = lambda **_: network\n{SCOPE}"
 WRONG = [  # what is replaced by what in the right script
     ("resnet50.3", "devices=workers", "devices=args.n_gpus", r"line \d+: .*Error: .* takes the list `workers`"),
     ("resnet50.3", "devices=workers", "workers[:1]", "With --n_gpus 3 .* 1 replica: give it all"),
-    ("resnet50.3", "devices=workers", "[workers[9]]", "line 28: .* IndexError: list index out of range"),
     ("resnet50.3", "fit(train", "fit(dataset.images, dataset.labels", "takes 32 images in a step"),
-    ("resnet50.3", SCOPE, OUTSIDE, "outside `s"),
-    ("horovod.9", "seed=args.seed)  #", "seed=args.seed + hvd.rank())  #", "Do all divide one order"),
     ("horovod.10", SGD, f"hvd.DistributedOptimizer({SGD})", "twice"),
-    ("horovod.10", "SGD(learning_rate)", "SGD(learning_rate * hvd.size())", "which is 0.36 on 6 ranks"),
 ]
 
 
 @pytest.mark.more("a try-out for each row; the rows below change what one has shown")
 @pytest.mark.parametrize(("id", "old", "new", "says"), WRONG)
 def test_a_mistake_of_a_script_is_named(id, old, new, says, tmp_path):
-    state, hint = checks.judge(id, *swapped(SCRIPTS[id], (old, new))(tmp_path))
+    state, hint = checks.judge(id, *edited(id, old, new)(tmp_path))
     assert state == "wrong" and re.search(says, hint), hint
 
 
-def in_order(*order):
-    return lambda _, callbacks: [callbacks[k] for k in order]
-
-
-ORDERS = (2, 0, 1), (0, 2, 1), (1, 2, 0)
 ERROR = {"line": None, "code": "", "says": "It broke."}
 FACTS = [  # what the right script does, with a fact changed: of all ("*"), of the ranks ("r"), of one by its number
     ("resnet50.3", {"* networks 0 weights": "imagenet"}, "weights='imagenet': pass weights=None"),
@@ -130,11 +134,7 @@ FACTS = [  # what the right script does, with a fact changed: of all ("*"), of t
     ("resnet50.3", {"* fits 0 verbose": 0}, "verbose=2"),
     ("resnet50.3", {"1 error": ERROR}, "With 3 workers, outside your script: It broke."),
     ("resnet50.3", {"* networks": []}, "No network of keras.applications is created: where is ResNet50V2"),
-    (
-        "resnet50.3",
-        {"1 log": "Model ResNet50V2 1 workers\n"},
-        "With 3 workers of ResNet50V2 the log .* `Model ResNet50V2 1",
-    ),
+    ("resnet50.3", {"1 log": "Model ResNet50V2 1 workers\n"}, "With 3 workers .* the log .* `Model ResNet50V2 1"),
     ("resnet50.3", {"* record": None}, "left no record"),
     ("resnet50.3", {"1 record state": "failed"}, "The record is failed after 1 epoch of 100 images"),
     ("resnet50.3", {"* record dataset_images": 9}, "of 9 images, and the data set has 100"),
@@ -147,7 +147,8 @@ FACTS = [  # what the right script does, with a fact changed: of all ("*"), of t
     ("horovod.9", {"3 fits": [], "3 error": ERROR}, "As rank 2 of 6, outside your script: It broke."),
     ("horovod.10", {"* fits 0 optimizer gradient_accumulation_steps": 4}, "gradient_accumulation_steps=4"),
     ("horovod.10", {"r fits 0 rate": 0.03}, "the rate is that for 3"),
-    *(("horovod.11", {"r fits 0 callbacks": in_order(*order)}, "comes before") for order in ORDERS),
+    ("horovod.11", {"r fits 0 callbacks": lambda _, each: [each[1], each[2], each[0]]}, "comes before"),
+    ("horovod.11", {"r fits 0 callbacks": lambda _, each: [each[0], each[2], each[1]]}, "comes before"),
     ("horovod.12", {"4 fits 0 verbose": 2}, "One rank of each node would print"),
 ]
 
@@ -155,7 +156,7 @@ FACTS = [  # what the right script does, with a fact changed: of all ("*"), of t
 @pytest.mark.parametrize(("id", "changes", "says"), FACTS, ids=range(len(FACTS)))
 def test_a_mistake_is_named_by_what_a_script_does(id, changes, says, monkeypatch):
     monkeypatch.setattr(devices, "gpus", list)
-    real, path = training_scripts.try_out_script, SOLUTIONS / SCRIPTS[id]
+    real, path = training_scripts.try_out_script, SOLUTIONS / solution(id)[0]
     assert checks.judge(id, path)[0] == "right"  # the kit remembers for all rows what the script does
 
     def tried(*asked):

@@ -1,18 +1,12 @@
-"""Who reads what: lessons.sharding, counted; lessons.horovod_sharding.pictures."""
+"""Who reads what: lessons.sharding, counted."""
 
 import numpy as np
-from epochs import numbered
-from figures import sound
 from legends import hidden
 
-from labs.results.run import Configuration, Epoch, Run
 from lessons import sharding
 from lessons.horovod_sharding import pictures
 
 LABELS = np.repeat(np.arange(10), 48)  # sorted by class, as an image folder is
-
-
-# ---- shares -------------------------------------------------------------------------------------------
 
 
 def test_own_seeds_leave_the_share_unseen_that_the_formula_says():
@@ -33,9 +27,6 @@ def test_coverage_names_unseen_repeated_and_foreign_numbers():
     assert sharding.sentence(sharding.coverage([[1, 0], [2]], 3), 3) == "All 3 samples are read, each once."
 
 
-# ---- class balance ------------------------------------------------------------------------------------
-
-
 def test_class_counts_hold_every_sample_once_also_in_a_smaller_last_batch():
     counts = sharding.class_counts([np.arange(0, 480, 2), np.arange(1, 479, 2)], LABELS, 32, 10)
     assert counts.shape == (2, 8, 10) and counts.sum((1, 2)).tolist() == [240, 239]
@@ -49,19 +40,6 @@ def test_class_counts_hold_every_sample_once_also_in_a_smaller_last_batch():
 def test_balance_says_in_words_what_it_shows():
     cases = {"blocks": np.array_split(np.arange(480), 2), "shard": [np.arange(480)[rank::2] for rank in range(2)]}
     figure = pictures.balance(LABELS, cases, batch=16)
-    assert "blocks: classes seen by each worker 5, 5; 1.0 classes in a batch" in figure.alt
+    assert "blocks: classes seen by each worker 5, 5; 1.0 classes in a batch" in figure.alt and hidden(figure) == []
     image = figure.axes[0].images[0].get_array()
-    assert image.shape == (10, 2 * 15 + 1) and image[:, 15].mask.all()  # two workers with a gap
-    assert image[0, 0] == 16 and image[9, -1] == 16 and "batches of 16" in figure.axes[0].get_xlabel()
-    assert hidden(figure) == [] and "simulated" in figure._supxlabel.get_text()
-
-
-def test_epoch_times_name_their_numbers():
-    runs = [
-        Run(epochs=numbered([Epoch(seconds=9.0), Epoch(seconds=seconds)]), configuration=Configuration(workers=k))
-        for k, seconds in ((1, 3.0), (2, 2.0))
-    ]
-    said = "Seconds per epoch of one: 3.00 on 1, 2.00 on 2."
-    other = sound(pictures.epoch_times({"one": runs}), "measured", said)
-    ideal = next(line for line in other.axes[0].lines if line.get_label().startswith("ideal"))
-    assert list(ideal.get_ydata()) == [3, 1.5] and "seconds" in other.axes[0].get_ylabel()
+    assert image.shape == (10, 2 * 15 + 1) and image[0, 0] == image[9, -1] == 16  # two workers with a gap

@@ -17,7 +17,6 @@ from lessons import timeline, timelines
 from lessons.timeline import TimelineError
 
 MARKS, CACHED = ROOT / "tests/data/timeline_marks.json", ROOT / "tests/data/timeline_cached.json"
-LARGEST = "gradient_000_kernel_3x3x64x64"
 BYTES = 4 * (3 * 3 * 64 * 64 + 64 + 64 + 64 * 256 + 256 * 10 + 10)
 # A step in ms: {tensor: (when ranks 0 and 1 announce it, its all-reduce)}
 STEP = {
@@ -93,28 +92,22 @@ def test_genuine_timelines_hold_every_tensor_of_every_step_and_name_the_slow_ran
 @pytest.mark.parametrize("arrivals", [True, False])
 def test_every_number_of_a_made_step(read, arrivals):
     events = read(written(STEP, arrivals))
-    (row,), (known,) = timeline.overlap(events), timeline.summary(events)
+    (known,) = timeline.summary(events)
     assert (known["step"], known["tensors"], known["buffers"], known["bytes"]) == (1, 4, 3, 4 * 30)
     assert ms(known, "", "negotiate", "allreduce", "copy") == (85, 35, 67, 1.5)
     assert known["last"] == (1 if arrivals else None)
     assert known["waited"] == ({0: pytest.approx(0.01), 1: 0} if arrivals else {})
     messages = [(row["message"], row["names"], row["bytes"], *ms(row, "")) for row in timeline.messages(events)]
-    assert [row["begin"] for row in timeline.messages(events)] == pytest.approx([0.011, 0.036, 0.066])
     fused = ["gradient_1", "gradient_1b"]
     assert messages == [(1, ["gradient_2"], 30, 19), (2, fused, 60, 29), (3, ["gradient_0"], 30, 19)]
-    keys = "announce", "within", "behind"
-    assert row["step"] == 1 and ms(row, "allreduce", *keys) == (67, 50, 19 + 14, 15 + 19)
-    ranks = {rank: ms(of, *keys) for rank, of in row["ranks"].items()}
-    assert ranks == ({0: (40, 19 + 4, 25 + 19), 1: (40, 33, 34)} if arrivals else {})
+    assert ms(known, "within", "behind") == (19 + 14, 15 + 19)
 
 
 def test_of_the_recorded_steps_most_of_the_all_reduce_lies_within_backward():
     events = timeline.read(recorded.horovod_timeline())
-    for row, known in zip(timeline.overlap(events), timeline.summary(events), strict=True):
+    for row in timeline.summary(events):
         parts = row["within_seconds"], row["behind_seconds"]
-        assert sum(parts) == pytest.approx(known["allreduce_seconds"]) and parts[0] > 4 * parts[1] > 0
-        own = row["ranks"][known["last"]]
-        assert (own["within_seconds"], own["behind_seconds"]) == pytest.approx(parts, abs=1e-3)
+        assert sum(parts) == pytest.approx(row["allreduce_seconds"]) and parts[0] > 4 * parts[1] > 0
 
 
 def test_overlapping_time_counts_once():
@@ -129,7 +122,7 @@ def test_a_timeline_cut_at_any_byte_is_read_as_far_as_it_goes_and_says_so(capsys
     step, counts = old("a.grad", "b.grad").removeprefix("[\n"), []
     raw = f"[\n{2 * step}".rstrip(",\n") + "]"
     marks = read(raw)
-    rows, overlaps = timeline.summary(marks), timeline.overlap(marks)
+    rows = timeline.summary(marks)
     for end in range(len(raw) + 1):
         try:
             events = read(raw[:end])
@@ -141,7 +134,7 @@ def test_a_timeline_cut_at_any_byte_is_read_as_far_as_it_goes_and_says_so(capsys
             assert re.search("no events: the job ended before the first exchange|so there is no step", str(problem))
             found = []
         if len(found) > 1 or found and found[0]["tensors"] == 2:  # of a first step nobody knows its tensors
-            assert found == rows[: len(found)] and timeline.overlap(events) == overlaps[: len(found)]
+            assert found == rows[: len(found)]
         counts.append(len(found))
     assert counts == sorted(counts) and set(counts) == set(range(len(rows) + 1))
 
@@ -167,26 +160,17 @@ def test_a_missing_file_is_told_in_one_line(tmp_path):
 # Pictures
 
 
-def test_the_picture_of_few_tensors_has_a_row_for_each_and_marks_for_each_rank(marks, read):
+def test_the_picture_of_few_tensors_has_a_row_for_each(marks, read):
     waited = timeline.summary(marks)[-1]["waited"][0]
-    figure = sound(timelines.figure(marks), "measured", f"A tensor of rank 0 waited {1000 * waited:.1f} ms")
-    (axis,) = figure.axes
-    labels = [label.get_text() for label in axis.get_yticklabels()]
-    assert len(labels) == 6 and f"{LARGEST}, 147.5 kB" in labels
-    told = {text.get_text() for text in axis.get_legend().get_texts()}
-    assert {"all-reduce", "rank 0 announces it", "rank 1 announces it"} <= told
-    assert "milliseconds" in axis.get_xlabel() and timeline.CUT not in figure.alt
+    (axis,) = sound(timelines.figure(marks), "measured", f"A tensor of rank 0 waited {1000 * waited:.1f} ms").axes
+    assert len(axis.get_yticklabels()) == 6
     cut = timelines.figure(read(MARKS.read_text()[:-2000]))
     assert timeline.CUT in cut.get_supxlabel() and timeline.CUT in cut.alt
 
 
-def test_the_picture_of_60_tensors_in_messages_of_5_has_curves_and_lanes(read):
+def test_the_picture_of_60_tensors_in_messages_of_5_has_curves(read):
     ends = [10 * (number // 5) + 20 for number in range(60)]
     step = {f"gradient_{number:03d}": ((number, end - 1), (end, end + 8)) for number, end in enumerate(ends)}
     told = "60 tensors, 0.0018 MB, messages: 12"
-    figure = sound(timelines.figure(read(written(step)), kind="recorded"), "recorded", told)
-    above, below = figure.axes
-    curves = {line.get_label(): line.get_ydata() for line in above.get_lines()}
-    assert list(curves) == ["rank 0 has announced", "rank 1 has announced", "averaged over the ranks"]
-    assert all(values[-1] == pytest.approx(0.0018) for values in curves.values())
-    assert above.get_ylabel() == "MB of gradients" and "milliseconds" in below.get_xlabel()
+    above, _ = sound(timelines.figure(read(written(step)), kind="recorded"), "recorded", told).axes
+    assert [line.get_ydata()[-1] for line in above.get_lines()] == pytest.approx([0.0018] * 3)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from figures import sound
-from making import SOLUTIONS, swapped
+from making import SOLUTIONS, edited
 
 from labs import jobs
 from lessons.large_batches import late_workers
@@ -41,21 +41,19 @@ def test_local_sgd_on_real_ranks_and_on_played_ones(needs_horovod, tmp_path):
             assert np.allclose(one.pop("weights"), other.pop("weights"), rtol=1e-5, atol=1e-6) and one == other
 
 
-def test_ranks_that_would_never_end_are_told_where_and_the_first_step_is_tried_without_ranks(tmp_path, monkeypatch):
-    for instead, seconds, code, says in (
-        ("if number % k == 0 and hvd.rank() == 0:", 60, "allreduce", "1 has ended and rank 0 waits in allreduce"),
-        ("while hvd.rank(): pass\n        if True:", 5, "pass", "rank 1 is still computing here. Does every loop"),
-    ):
-        monkeypatch.setattr(equal_ranks, "SECONDS", seconds)
-        (path,) = swapped("scripts/local_sgd.py", ("if number % k == 0:", instead))(tmp_path)
-        error = equal_ranks.on_ranks(str(path))["error"]
-        assert code in error["code"] and says in error["says"]
-    (path,) = swapped("scripts/local_sgd.py", ("weights), weights)", "weights), wights)"))(tmp_path)
-    monkeypatch.setattr(
-        equal_ranks.tryout, "try_out_script", lambda *_: pytest.fail("ranks were tried out: half a minute")
-    )
-    error = equal_ranks.facts(path)["error"]
-    assert error["code"].startswith("optimizer.apply(") and "'wights' is not defined" in error["says"]
+@pytest.mark.parametrize(
+    ("old", "new", "code", "says"),
+    [
+        ("if number % k == 0:", "if number % k == 0 and hvd.rank() == 0:", "allreduce", "1 has ended and rank 0 waits"),
+        ("if number % k == 0:", "while hvd.rank(): pass\n        if True:", "pass", "rank 1 is still computing here"),
+        ("weights), weights)", "weights), wights)", "optimizer.apply(", "'wights' is not defined"),
+    ],
+)
+def test_ranks_that_would_never_end_are_told_where(old, new, code, says, tmp_path, monkeypatch):
+    monkeypatch.setattr(equal_ranks, "SECONDS", 5)
+    (path,) = edited("workers.5", old, new)(tmp_path)
+    error = equal_ranks.on_ranks(str(path))["error"]
+    assert code in error["code"] and says in error["says"]
 
 
 # The small network
@@ -73,16 +71,6 @@ def test_gradient_is_the_slope_of_the_loss():
         assert rise / 2e-6 == pytest.approx(slope[place], rel=1e-4)
 
 
-def test_digits_are_divided_without_overlap_and_sorted_shards_hold_few_labels():
-    parts = [small.digits(part) for part in small.PARTS]
-    assert [len(part.labels) for part in parts] == [1280, 250, 267]
-    assert len({image.tobytes() for part in parts for image in part.images}) >= 1795  # so none stands in two parts
-    shuffled, by_label = (
-        [len({*parts[0].labels[numbers]}) for numbers in trials.shards(8, order)] for order in ("shuffled", "sorted")
-    )
-    assert min(shuffled) == 10 and max(by_label) <= 3
-
-
 def test_workers_that_average_at_every_step_are_one_training():
     """k = 1 on 8 workers with 8 images each is one training with the 64 images together."""
     of_workers = trials.shards(8, "shuffled")
@@ -93,12 +81,6 @@ def test_workers_that_average_at_every_step_are_one_training():
         weights = weights - 0.2 * small.gradient(weights, train.images[numbers], train.labels[numbers])
     accuracy = trials.local_sgd(1, of_workers, steps=40, rate=0.2)
     assert accuracy == pytest.approx(float(small.accuracy(weights, small.digits("test"))), abs=0.005)
-
-
-def test_steps_to_the_target_are_those_of_a_training_on_its_own():
-    rate, (counted, *_) = trials.steps_to(64, (0.2, 0.8), seeds=(0, 1), most=300)
-    assert trials.train(64, rate, steps=counted, seed=0)["validation"] >= trials.TARGET
-    assert trials.train(64, rate, steps=counted - 1, seed=0)["validation"] < trials.TARGET
 
 
 def test_squares_of_local_and_mean_gradients_obey_the_formula():
@@ -171,25 +153,6 @@ def test_speedups_have_their_interval_and_what_cannot_be_is_too_noisy():
     assert steps.measured(measured(large=(*LARGE[:3], [0.028, 0.029])))[64] == steps.NOISY  # more than 2 on 2 ranks
 
 
-def test_rounds_in_which_other_programs_ran_are_left_out(monkeypatch, tmp_path, capsys):
-    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
-    four = [[1.0, 2.0, 3.0, 4.0]] * 4
-    written = measured(four, four, others=[0.0, 0.5, 0.1, None])
-    written |= {key: list(written[key].items()) for key in ("seconds", "tensor_bytes")}
-
-    class Done:
-        state = "finished"
-
-        def wait(self):
-            (tmp_path / "steps_2.steps.json").write_text(json.dumps(written))
-            return self
-
-    monkeypatch.setattr(jobs, "start", lambda *_, **__: Done())
-    found = steps.measure(2, [2, 64], rounds=4, steps=1, launcher="horovodrun")
-    assert set(map(tuple, found["seconds"][2].values())) == {(1.0, 3.0, 4.0)} and found["launcher"] == "horovodrun"
-    assert "in 1 of 4 rounds, which are left out" in capsys.readouterr().out
-
-
 def test_the_prediction_is_a_share_of_the_computing_and_an_exchange(capsys):
     seconds = steps.predicted(ALONE, LINK, 2)
     assert 0.034 < seconds[64] < 0.045 and 0.003 < seconds[2] < 0.008
@@ -199,16 +162,6 @@ def test_the_prediction_is_a_share_of_the_computing_and_an_exchange(capsys):
     seconds = steps.predicted(noisy, LINK, 2)
     assert 2 not in seconds and 64 in seconds and "Nothing is predicted for 2 filters" in capsys.readouterr().out
     assert "at 2 filters" not in pictures.pays(noisy, [measured()], {2: seconds}).alt.partition("predicted by")[2]
-
-
-@pytest.mark.more("real trainings of notebooks 20 to 34")
-def test_programs_on_ranks_give_what_the_notebook_takes(needs_horovod, tmp_path, monkeypatch):
-    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
-    found = steps.measure(2, [2], rounds=2, steps=2, launcher="mpiexec")
-    assert list(found["seconds"][2]) == ["alone 32", "alone 16", "together", "exchange"]
-    assert all(len(rounds) == 2 and min(rounds) > 0 for rounds in found["seconds"][2].values())
-    assert found["tensor_bytes"][2] == [216, 8, 288, 16, 1152, 32, 320, 40] and len(found["others"]) == 2
-    assert steps.named(found) == "2 ranks over MPI" + ", oversubscribed" * found["oversubscribed"]
 
 
 # Tables

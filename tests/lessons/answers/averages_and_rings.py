@@ -1,64 +1,22 @@
 """Answers to the checks of 02_averages_and_rings that have judges of their own: the functions of the ring."""
 
-import numpy as np
+SEND, ADDED = "chunks[(worker - step) % K]", "chunks[place] + arrived"
+PLACE, ENDS = "place = (worker - step - 1) % K", "return chunks"
+SUMS, RETURNED = f"chunks[place] = {ADDED}", "return [total if c == place else chunks[c] for c in range(K)]"
+PASSED, ON = "= exchange(chunks[(worker + 1 - step)", "= passing = exchange(passing if step else chunks[(worker + 1)"
 
-
-def scattered(send=lambda w, t: w - t, put=lambda w, t: w - t - 1, add=lambda a, b: a + b):
-    """send, put: which chunk is sent, and which one the received one belongs to, in step t"""
-
-    def reduce_scatter(worker, K, chunks, exchange):
-        for step in range(K - 1):
-            place = put(worker, step) % K
-            chunks[place] = add(chunks[place], exchange(chunks[send(worker, step) % K]))
-        return chunks
-
-    return (reduce_scatter,)
-
-
-def scattered_in_place(worker, K, chunks, exchange):
-    chunk = worker
-    for _ in range(K - 1):
-        received = exchange(chunks[chunk])
-        chunk = (chunk - 1) % K
-        chunks[chunk] += received
-
-
-def scattered_backwards(worker, K, chunks, exchange):
-    total, new = chunks[worker], list(chunks)
-    for back in range(1, K):
-        total = exchange(total) + chunks[worker - back]
-    new[(worker + 1) % K] = total
-    return new
-
-
-def gathered_on(worker, K, chunks, exchange):
-    found = {(worker + 1) % K: chunks[(worker + 1) % K]}
-    passing = chunks[(worker + 1) % K]
-    for step in range(K - 1):
-        passing = exchange(passing)
-        found[(worker - step) % K] = passing
-    return [found[chunk] for chunk in range(K)]
-
-
-ANSWERS = {
-    "averages.16": dict(
-        right=[scattered(), (scattered_in_place,), (scattered_backwards,)],
-        wrong=[
-            scattered(send=lambda w, t: w - t - 1, put=lambda w, t: w - t - 2),
-            scattered(put=lambda w, t: w - t + 2),  # right on 3 workers
-            scattered(add=lambda a, b: (a + b) / 2),
-            (lambda worker, *rest: [np.resize(each, rest[1][1].size) for each in scattered_backwards(worker, *rest)],),
-            (lambda worker, K, chunks, exchange: [exchange(np.concatenate(chunks)) for _ in chunks[1:]],),
-            (lambda worker, K, chunks, exchange: exchange(chunks[0]) if worker else chunks,),
-        ],
-        secret=r"% ?K|w - t|worker - ",
-    ),
-    "averages.17": dict(
-        right=[scattered(lambda w, t: w + 1 - t, lambda w, t: w - t, lambda a, b: b), (gathered_on,)],
-        wrong=[
-            scattered(add=lambda a, b: b),
-            (lambda worker, K, chunks, exchange: np.concatenate([exchange(chunks[0]) for _ in chunks[1:]]),),
-        ],
-        secret=r"% ?K|w - t|worker - ",
-    ),
-}
+STYLES = [
+    ("averages.16", SUMS, "chunks[place] += arrived", ENDS, "pass"),  # in place
+    ("averages.16", SEND, "total if step else chunks[worker]", SUMS, "total = arrived + chunks[place]", ENDS, RETURNED),
+    ("averages.17", PASSED, ON),
+]
+MISTAKES = [
+    ("averages.16", SEND, SEND.replace("step", "step - 1"), PLACE, PLACE.replace("1", "2")),
+    ("averages.16", PLACE, PLACE.replace("- 1", "+ 2")),  # right on 3 workers
+    ("averages.16", ADDED, f"({ADDED}) / 2"),
+    ("averages.16", ENDS, "return [np.resize(each, chunks[1].size) for each in chunks]"),
+    ("averages.16", SEND, "np.concatenate(chunks)", ADDED, "chunks[place] + arrived[: chunks[place].size]"),
+    ("averages.16", "range(K - 1)", "range(K - 1 if worker else 0)"),
+    ("averages.17", "(worker - step)", "(worker - step - 1)", "(worker + 1 - step)", "(worker - step)"),
+    ("averages.17", ENDS, "return np.concatenate(chunks)"),
+]

@@ -2,11 +2,13 @@
 
 from making import ADVICE, ERR, OOM, evidence
 
-ANSWERS = {
-    "rate.1": dict(right=[(175,), (176,)]),  # rounded, also to the next whole number of images
-    "rate.4": dict(
-        right=[evidence(OOM), evidence(f"  {OOM}\n")],
-        wrong=[*map(evidence, (*ERR[:2], ADVICE, OOM[4:], "\n".join(ERR))), evidence(OOM, found=False)],
-        secret=r"allocating",
-    ),
-}
+RIGHT = [
+    ("rate.1", (175,)),  # rounded, also to the next whole number of images
+    ("rate.1", (176,)),
+    ("rate.4", evidence(OOM)),
+    ("rate.4", evidence(f"  {OOM}\n")),
+]
+WRONG = [
+    *(("rate.4", evidence(line)) for line in (*ERR[:2], ADVICE, OOM[4:], "\n".join(ERR))),
+    ("rate.4", evidence(OOM, found=False)),
+]

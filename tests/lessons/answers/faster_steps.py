@@ -1,12 +1,11 @@
 """Answers to the self-checks of 24_faster_steps: right ones, and wrong ones that students give."""
 
-from functools import partial
-
 import numpy as np
-import tensorflow as tf
+from making import edited
 
+from labs import data
 from labs.results.run import Configuration, Epoch, Run
-from lessons.faster_steps import feeding
+from lessons import formats
 from lessons.faster_steps.samples import Samples
 
 
@@ -33,40 +32,13 @@ LIMITS = {"A": "input", "B": "exchange", "C": "validation", "D": "computation", 
 
 # Pipelines
 
-FROM = tf.data.Dataset.from_tensor_slices
-
-
-def pipelines(*each):
-    """Pipelines with the given stages, behind reading in parallel."""
-    return [(partial(_pipeline, names.split(", ")),) for names in each]
-
-
-def _pipeline(names, files, read, small, batch):
-    stages = {
-        "one by one": lambda _: FROM(files).map(read),
-        "interleaved": lambda _: FROM(files).interleave(lambda file: FROM([file]).map(read), 4, num_parallel_calls=4),
-        "in any order": lambda _: FROM(files).map(read, num_parallel_calls=4, deterministic=False),
-        "not these": lambda _: FROM(files).map(feeding.read),
-        "some": lambda it: it.take(16),
-        "small": lambda it: it.map(lambda image, label: (small(image), label), num_parallel_calls=2),
-        "twice": lambda it: tf.data.Dataset.zip(
-            (it.map(lambda image, _: small(image)), it.map(lambda _, label: label))
-        ),
-        "float": lambda it: it.map(lambda image, label: (tf.cast(image, tf.float32) / 255, label)),
-        "cache": lambda it: it.cache(),
-        "shuffle": lambda it: it.shuffle(len(files)),
-        "shuffle(2)": lambda it: it.shuffle(2),
-        "batch(8)": lambda it: it.batch(8, drop_remainder=True),
-        "batch": lambda it: it.batch(batch, drop_remainder=True),
-        "with rest": lambda it: it.batch(batch),
-        "endless": lambda it: it.repeat(),
-        "ahead": lambda it: it.prefetch(2),
-        "options": lambda it: it.with_options(tf.data.Options()),
-    }
-    made = FROM(files).map(read, num_parallel_calls=4)
-    for name in names:
-        made = stages[name](made)
-    return made
+READ = ".map(read, num_parallel_calls=tf.data.AUTOTUNE)"
+BATCHED = ".batch(batch, drop_remainder=True)"
+SMALL = ".map(lambda image, label: (small(image), label))"
+SHUFFLED, AHEAD = ".shuffle(len(files))", ".prefetch(2)"
+OF_BATCHES = ".map(lambda images, labels: (small(images), labels))"
+TWICE = "tf.data.Dataset.zip((images.map(lambda image, _: small(image)), images.map(lambda _, label: label)))"
+SHARD, BY_FILE = ".shard(size, rank)", "lambda file: tf.data.Dataset.from_tensor_slices([file]).map(read)"
 
 
 # The closing task
@@ -91,82 +63,72 @@ def ladder(*others, gains=((1.8, (1.7, 1.9)), (2.5, (2.2, 2.8)))):
     return (*steps(*others), {f"change {n}": gain for n, gain in enumerate(gains[: len(others)], 1)})
 
 
-def folder(share):
-    """Answer to faster.12: share(dataset of paths, rank, size, read) on ten PNGs."""
+def folder(*texts):
+    """Answer to faster.12 on ten PNGs: the solution with these texts replaced."""
 
     def write(path):
-        from labs import data
-        from lessons import formats
-
         images, labels = np.zeros((10, 4, 4, 3), np.uint8), np.arange(10) // 2
         files = formats.write_folder(data.Dataset("small", images, labels, list("01234")), path / "png")
-        reads = formats.Reads()
-
-        def answer(files, rank, size):
-            return share(FROM(files), rank, size, lambda file: (reads.image(reads.file(file)), 0))
-
-        return answer, files, reads
+        (share,), reads = edited("faster.12", *texts), formats.Reads()
+        share.__globals__["read_png"] = lambda file: (reads.image(reads.file(file)), 0)
+        return share, files, reads
 
     return write
 
 
-ANSWERS = {
-    "faster.2": dict(
-        right=[(LIMITS,), ({case.lower(): f"{limit.title()} " for case, limit in LIMITS.items()},)],
-        wrong=[(LIMITS | {"F": "small"},), (LIMITS | {"A": "slow rank", "E": "input"},), (LIMITS | {"F": "exchange"},)],
-    ),
-    "faster.5": dict(
-        right=pipelines("in any order, small, batch", "interleaved, small, batch"),
-        wrong=[
-            *pipelines("not these, small, batch", "one by one, small, batch", "batch, small", "small", "batch"),
-            *pipelines("some, small, batch", "small, batch, float", "small, batch(8)", "small, with rest"),
-            *pipelines("small, batch, endless"),
-        ],
-        secret=r"num_parallel_calls",
-    ),
-    "faster.10": dict(
-        right=pipelines("batch, small", "in any order, batch, small, ahead"),
-        wrong=pipelines("batch, twice", "small, batch", "one by one, batch, small", "with rest, small"),
-        secret=r"\.batch",
-    ),
-    "faster.6": dict(
-        right=pipelines("small, cache, shuffle, batch, ahead", "small, cache, shuffle, batch, ahead, options"),
-        wrong=[
-            *pipelines("small, shuffle, batch, ahead", "small, shuffle, cache, batch, ahead"),
-            *pipelines("small, cache, batch, ahead", "small, cache, batch, shuffle, ahead"),
-            *pipelines("small, cache, shuffle, batch", "small, cache, shuffle(2), batch, ahead"),
-            *pipelines("cache, shuffle, batch, small, ahead"),  # the large images
-        ],
-        secret=r"cache|prefetch",
-    ),
-    "faster.7": dict(
-        right=[
-            ladder(FED, LARGE),
-            ladder(FED, LARGE, gains=((1.8, None), (2.5, None))),
-            ladder(LARGE, FED, gains=((2.5, (2.2, 2.8)), (2.6, (1.1, 4.0)))),
-            ladder(LARGE, run(accuracy=0.8), gains=((2.5, (2.2, 2.8)), (4.0, (3.5, 4.5)))),
-        ],
-        wrong=[
-            ladder(LARGE),
-            ladder(FED, FED),
-            ladder(FED, LARGE, gains=((1.8, (1.7, 1.9)), (1.9, (1.6, 2.2)))),
-            ladder(FED, run(options="x", accuracy=0.8)),
-            ladder(FED, run(options="x", images=64)),
-            ladder(FED, run(options="x", state="failed")),
-        ],
-    ),
-    "faster.12": dict(
-        right=[
-            folder(lambda d, rank, size, read: d.shuffle(10, seed=1).shard(size, rank).map(read)),
-            folder(lambda d, rank, size, read: d.shard(size, rank).shuffle(10).map(read)),
-        ],
-        wrong=[
-            folder(lambda d, rank, size, read: d.map(read).shard(size, rank)),
-            folder(lambda d, rank, size, read: d.shard(size, rank)),
-            folder(lambda d, rank, size, read: d.skip(-(-10 // size) * rank).take(-(-10 // size)).map(read)),
-            folder(lambda d, rank, size, read: d.shard(size, rank).map(read).repeat()),
-            folder(lambda d, rank, size, read: d.shard(size, rank).map(read).batch(2)),
-        ],
-        secret=r"before|\.shard",
-    ),
-}
+RIGHT = [
+    ("faster.2", (LIMITS,)),
+    ("faster.2", ({case.lower(): f"{limit.title()} " for case, limit in LIMITS.items()},)),
+    ("faster.7", ladder(FED, LARGE)),
+    ("faster.7", ladder(FED, LARGE, gains=((1.8, None), (2.5, None)))),
+    ("faster.7", ladder(LARGE, FED, gains=((2.5, (2.2, 2.8)), (2.6, (1.1, 4.0))))),
+    ("faster.7", ladder(LARGE, run(accuracy=0.8), gains=((2.5, (2.2, 2.8)), (4.0, (3.5, 4.5))))),
+    ("faster.12", folder()),
+    ("faster.12", folder(SHARD, f".shuffle(10, seed=1){SHARD}")),
+    ("faster.12", folder(SHARD, f"{SHARD}.shuffle(10)")),
+]
+WRONG = [
+    ("faster.2", (LIMITS | {"F": "small"},)),
+    ("faster.2", (LIMITS | {"A": "slow rank", "E": "input"},)),
+    ("faster.2", (LIMITS | {"F": "exchange"},)),
+    ("faster.7", ladder(LARGE)),
+    ("faster.7", ladder(FED, FED)),
+    ("faster.7", ladder(FED, LARGE, gains=((1.8, (1.7, 1.9)), (1.9, (1.6, 2.2))))),
+    ("faster.7", ladder(FED, run(options="x", accuracy=0.8))),
+    ("faster.7", ladder(FED, run(options="x", images=64))),
+    ("faster.7", ladder(FED, run(options="x", state="failed"))),
+    ("faster.12", folder(SHARD, "", "(read_png)", f"(read_png){SHARD}")),
+    ("faster.12", folder(".map(read_png)", "")),
+    ("faster.12", folder(SHARD, ".skip(-(-10 // size) * rank).take(-(-10 // size))")),
+    ("faster.12", folder("(read_png)", "(read_png).repeat()")),
+    ("faster.12", folder("(read_png)", "(read_png).batch(2)")),
+]
+STYLES = [
+    ("faster.5", "AUTOTUNE)", "AUTOTUNE, deterministic=False)"),
+    ("faster.5", READ, f".interleave({BY_FILE}, 4, num_parallel_calls=4)"),
+    ("faster.10", "AUTOTUNE)", "AUTOTUNE, deterministic=False)", OF_BATCHES, OF_BATCHES + AHEAD),
+    ("faster.6", AHEAD, f"{AHEAD}.with_options(tf.data.Options())"),
+]
+MISTAKES = [
+    ("faster.5", ".map(read", ".map(feeding.read"),
+    ("faster.5", READ, ".map(read)"),
+    ("faster.5", SMALL + BATCHED, BATCHED + SMALL),
+    ("faster.5", BATCHED, ""),
+    ("faster.5", SMALL, ""),
+    ("faster.5", SMALL, f".take(16){SMALL}"),
+    ("faster.5", BATCHED, f"{BATCHED}.map(lambda image, label: (tf.cast(image, tf.float32) / 255, label))"),
+    ("faster.5", BATCHED, BATCHED.replace("batch,", "8,")),
+    ("faster.5", BATCHED, ".batch(batch)"),
+    ("faster.5", BATCHED, f"{BATCHED}.repeat()"),
+    ("faster.10", "return images", "images = images", OF_BATCHES, f"\n    return {TWICE}"),
+    ("faster.10", BATCHED + OF_BATCHES, OF_BATCHES + BATCHED),
+    ("faster.10", READ, ".map(read)"),
+    ("faster.10", BATCHED, ".batch(batch)"),
+    ("faster.6", ".cache()", ""),
+    ("faster.6", SHUFFLED, "", ".cache()", f"{SHUFFLED}.cache()"),
+    ("faster.6", SHUFFLED, ""),
+    ("faster.6", SHUFFLED + BATCHED, BATCHED + SHUFFLED),
+    ("faster.6", AHEAD, ""),
+    ("faster.6", SHUFFLED, ".shuffle(2)"),
+    ("faster.6", SMALL, "", BATCHED, BATCHED + SMALL),  # the large images are kept
+]

@@ -7,67 +7,47 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-
-
-def stepped(exchange=lambda g: [np.mean(g, 0)] * len(g), at=lambda copies: copies, share=lambda b: b):
-    """Answer to mirrored.7: with what `exchange` makes of the list of gradients."""
-
-    def step(copies, shares, gradient, rate):
-        found = exchange([gradient(copy, *each) for copy, each in zip(at(copies), share(shares), strict=True)])
-        return [copy - rate * each for copy, each in zip(copies, found, strict=True)]
-
-    return (step,)
-
-
-def step_in_place(copies, shares, gradient, rate):
-    mean = np.mean([gradient(copy, *share) for copy, share in zip(copies, shares, strict=True)], axis=0)
-    for copy in copies:
-        copy -= rate * mean
-    return copies
-
+AFTER, MEAN = "return [copy - rate * mean for copy in copies]", "sum(gradients) / len(gradients)"
 
 # Answers to mirrored.3 and mirrored.10 are expressions: they need 4 devices, whose number is fixed once in a process.
-ANSWERS = {
-    "mirrored.3": dict(
-        right=["mirrored"], wrong=["tf.Variable([1.0, 2.0, 3.0])", "on_two", "zeros", "[1.0, 2.0, 3.0]"]
-    ),
-    "mirrored.4": dict(right=[(4,), ([4, 4, 4, 4],)], wrong=[(16,), (8,)], secret=r"\b4\b"),
-    "mirrored.7": dict(
-        right=[stepped(), (lambda *given: np.array(stepped()[0](*given)),)],
-        wrong=[
-            stepped(lambda g: g),
-            stepped(lambda g: [sum(g) / 4] * len(g)),
-            stepped(lambda g: [np.mean(g)] * len(g)),
-            stepped(at=lambda copies: copies[:1] * len(copies)),
-            stepped(share=lambda shares: shares[:1] * len(shares)),
-            (lambda *given: stepped()[0](*given)[0],),
-            (lambda *given: stepped()[0](*given)[:1] * len(given[0]),),
-            (step_in_place,),
-        ],
-        secret=r"/ ?(len|count|4)|sum\(",
-    ),
-    "mirrored.10": dict(
-        right=[
-            "compiled(), batches(64)",
-            "compiled(jit_compile='auto', loss=keras.losses.SparseCategoricalCrossentropy), batches(64).prefetch(2)",
-            "compiled(), strategy.experimental_distribute_dataset(batches(64))",
-        ],
-        wrong=[
-            "compiled(scope=False), batches(64)",
-            "compiled(jit_compile=True), batches(64)",
-            "half, batches(64)",
-            "compiled(lambda: sgd), batches(64)",
-            "'model', batches(64)",
-            "compiled(lambda: keras.optimizers.SGD(0.01)), batches(64)",
-            "compiled(lambda: keras.optimizers.SGD(0.04, momentum=0.9)), batches(64)",
-            "compiled(lambda: keras.optimizers.Adam(0.04)), batches(64)",
-            "compiled(loss=lambda: 'mse'), batches(64)",
-            "compiled(), batches(16)",
-            "compiled(), dataset",
-        ],
-    ),
-}
+RIGHT = [
+    ("mirrored.3", "mirrored"),
+    ("mirrored.4", (4,)),
+    ("mirrored.4", ([4, 4, 4, 4],)),
+    ("mirrored.10", "compiled(), batches(64)"),
+    ("mirrored.10", "compiled(SGD, keras.losses.SparseCategoricalCrossentropy, jit_compile='auto'), batches(64)"),
+    ("mirrored.10", "compiled(), strategy.experimental_distribute_dataset(batches(64))"),
+]
+WRONG = [
+    ("mirrored.3", "tf.Variable([1.0, 2.0, 3.0])"),
+    ("mirrored.3", "on_two"),
+    ("mirrored.3", "zeros"),
+    ("mirrored.3", "[1.0, 2.0, 3.0]"),
+    ("mirrored.4", (16,)),
+    ("mirrored.4", (8,)),
+    ("mirrored.10", "compiled(scope=False), batches(64)"),
+    ("mirrored.10", "compiled(jit_compile=True), batches(64)"),
+    ("mirrored.10", "half, batches(64)"),
+    ("mirrored.10", "compiled(lambda: sgd), batches(64)"),
+    ("mirrored.10", "'model', batches(64)"),
+    ("mirrored.10", "compiled(lambda: keras.optimizers.SGD(0.01)), batches(64)"),
+    ("mirrored.10", "compiled(lambda: keras.optimizers.SGD(0.04, momentum=0.9)), batches(64)"),
+    ("mirrored.10", "compiled(lambda: keras.optimizers.Adam(0.04)), batches(64)"),
+    ("mirrored.10", "compiled(loss=lambda: 'mse'), batches(64)"),
+    ("mirrored.10", "compiled(), batches(16)"),
+    ("mirrored.10", "compiled(), dataset"),
+]
+STYLES = [("mirrored.7", AFTER, "return np.array(copies) - rate * mean")]
+MISTAKES = [
+    ("mirrored.7", AFTER, "return [copy - rate * each for copy, each in zip(copies, gradients)]"),
+    ("mirrored.7", "/ len(gradients)", "/ 4"),
+    ("mirrored.7", MEAN, "np.mean(gradients)"),
+    ("mirrored.7", "zip(copies, shares)", "zip(copies[:1] * len(copies), shares)"),
+    ("mirrored.7", "zip(copies, shares)", "zip(copies, shares[:1] * len(copies))"),
+    ("mirrored.7", AFTER, f"{AFTER}[0]"),
+    ("mirrored.7", AFTER, f"{AFTER}[:1] * len(copies)"),
+    ("mirrored.7", AFTER, "for copy in copies:\n        copy -= rate * mean\n    return copies"),
+]
 
 ON_FOUR_DEVICES = """
 # warm
@@ -89,7 +69,10 @@ def small():
     return keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Flatten(), keras.layers.Dense(10, "softmax")])
 
 
-def compiled(optimizer=lambda: keras.optimizers.SGD(0.04), loss=lambda: "sparse_categorical_crossentropy",
+SGD = lambda: keras.optimizers.SGD(0.04)
+
+
+def compiled(optimizer=SGD, loss=lambda: "sparse_categorical_crossentropy",
              scope=True, jit_compile=False):
     with strategy.scope() if scope else tf.device("CPU:0"):
         model = small()
@@ -114,7 +97,7 @@ def judge(id, expression):
 
 @cache
 def _judged_on_four_devices():
-    texts = [(id, text) for id in ("mirrored.3", "mirrored.10") for text in ANSWERS[id]["right"] + ANSWERS[id]["wrong"]]
+    texts = [(id, text) for id, text in RIGHT + WRONG if isinstance(text, str)]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "CUDA_VISIBLE_DEVICES": ""}
     command = [sys.executable, "-c", ON_FOUR_DEVICES, json.dumps(texts)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)

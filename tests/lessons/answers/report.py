@@ -31,24 +31,22 @@ def made(spoil=lambda folder: None, other=None):
 
 
 SAMPLES = {"report.4": [((1, 2, 4, 8), (1.0, 1.5, 2.1, 2.6)), ((1, 3), (1.0, 2.2))]}
-ANSWERS = {
-    "report.2": dict(
-        right=[(LINES,), (sorted(LINES),)],
-        wrong=[(LINES | {1},), (LINES - {2},)],
-        secret=r"\b(rounded times look|once)\b",
-    ),
-    "report.3": dict(
-        right=[(FAULTS,), ({line: letter.upper() for line, letter in FAULTS.items()},)],
-        wrong=[(FAULTS | {2: "c", 3: "g"},), ({2: "g", 3: "c"},), (FAULTS | {1: "b"},)],
-    ),
-    "report.6": dict(
-        right=[made()],
-        wrong=[
-            ("report/submission.zip",),
-            made(lambda folder: (folder / "report.pdf").unlink()),
-            made(lambda folder: (folder / "report.pdf").write_bytes(b"%PDF-other")),
-            made(lambda folder: (folder / "submission.zip").write_bytes(b"PK")),
-            made(other="notebooks/a.ipynb"),
-        ],
-    ),
-}
+RIGHT = [
+    ("report.2", (LINES,)),
+    ("report.2", (sorted(LINES),)),
+    ("report.3", (FAULTS,)),
+    ("report.3", ({line: letter.upper() for line, letter in FAULTS.items()},)),
+    ("report.6", made()),
+]
+WRONG = [
+    ("report.2", (LINES | {1},)),
+    ("report.2", (LINES - {2},)),
+    ("report.3", (FAULTS | {2: "c", 3: "g"},)),
+    ("report.3", ({2: "g", 3: "c"},)),
+    ("report.3", (FAULTS | {1: "b"},)),
+    ("report.6", ("report/submission.zip",)),
+    ("report.6", made(lambda folder: (folder / "report.pdf").unlink())),
+    ("report.6", made(lambda folder: (folder / "report.pdf").write_bytes(b"%PDF-other"))),
+    ("report.6", made(lambda folder: (folder / "submission.zip").write_bytes(b"PK"))),
+    ("report.6", made(other="notebooks/a.ipynb")),
+]

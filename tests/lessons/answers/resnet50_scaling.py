@@ -1,9 +1,7 @@
 """Answers to the checks of 05_resnet50_scaling that have a judge of their own, and steps and runs for the others."""
 
-from functools import partial
-
 from epochs import numbered
-from making import changed, measured, swapped
+from making import UNITS, changed, figure, measured, one_by_one
 
 from labs.results.intervals import Estimate
 from labs.results.run import Epoch, Run
@@ -31,102 +29,75 @@ NOISY, SLOWER, SINGLE = (
 )
 STEPS = {"alone": 0.8, "together": 0.88, "exchange": 1.0, "input": 1.05}
 BY_HAND = {"alone": 0.56139, "together": 0.61861, "exchange": 0.6211, "input": 0.63}
-script = partial(swapped, "scripts/ResNet50.py")
-UNITS = ("seconds per epoch", "images per second", "speedup")
 
 
-def drawn(draw=lambda axis, x, y: axis.plot(x, y), labels=UNITS, x="workers", workers=(1, 2, 4), panels=3, of=None):
-    """Answer to T6: draw(axis, workers, values) in plots with these labels; of: what to make of a speedup."""
-    from matplotlib.figure import Figure
-
-    result = Figure()
-    for axis, key, label in zip(
-        result.subplots(1, panels), ("epoch_seconds", "images_per_second", "speedup"), labels, strict=False
-    ):
-        values = [getattr(run, key).value for run in RUNS]
-        draw(axis, workers, [*map(of, workers, values)] if of and key == "speedup" else values)
-        axis.set(xlabel=x, ylabel=label)
-    return result, RUNS
+def of_speedups(change):
+    """Answer to T6: a figure in which each speedup is change(workers, speedup)."""
+    others = [run.model_copy(update={"speedup": Estimate(change(run.workers, run.speedup.value))}) for run in RUNS]
+    return figure(others)[0], RUNS
 
 
 def labelled(*labels):
     """Answer to T6: with these labels in place of the last ones of UNITS."""
-    return drawn(labels=(*UNITS[: 3 - len(labels)], *labels))
+    return figure(RUNS, labels=(*UNITS[: 3 - len(labels)], *labels))
 
 
-def one_by_one(axis, x, y):
-    for marker, each in zip("os^", zip(x, y, strict=True), strict=True):
-        axis.plot(*each, marker, label=f"{each[0]} workers")
-
-
-def together():
-    """Answer to T6: the label of the x axes belongs to the whole figure."""
-    result, runs = drawn(x="")
-    result.supxlabel("number of workers")
-    return result, runs
+def after(change, **options):
+    """Answer to T6: a figure after change(figure)."""
+    drawn, runs = figure(RUNS, **options)
+    change(drawn)
+    return drawn, runs
 
 
 SAMPLES = {
     "resnet50.10": [(STEPS,), (BY_HAND,), (STEPS | {"together": 0.79},)],
     "resnet50.12": [(RUNS,), (changed(RUNS[:2], 1, steps=7),)],
 }
-ANSWERS = {
-    "resnet50.3": dict(
-        right=[script()],
-        wrong=[
-            script(("tf.distribute.MirroredStrategy(devices=workers)", "tf.distribute.get_strategy()")),
-            script((", callbacks=[recorder]", "")),
-        ],
-        secret=r"0\.03\b|devices=workers",
-    ),
-    "resnet50.4": dict(  # exact, rounded, or of the whole seconds
-        right=[(5.1, RUN), (5, RUN), (5, EVEN), (4.88, STEPPED), (4.9, STEPPED), (5, STEPPED)]
-        + [(seconds, SPREAD) for seconds in (7, 7.1, 43 / 6)],
-        wrong=[(23.5 / 4, RUN), (20.9 / 4, EVEN), (0.61, STEPPED), (7.032, SPREAD), (7.048, SPREAD)],
-        secret=r"\b5\.1",
-    ),
-    "resnet50.8": dict(
-        right=[
-            ("faster", RUNS),
-            ("can't tell", NOISY),
-            ("can\N{RIGHT SINGLE QUOTATION MARK}t tell", SINGLE),
-            ("Slower ", SLOWER),
-        ],
-        wrong=[
-            ("faster", RUNS[1:]),
-            ("faster", changed(RUNS, 1, state="failed")),
-            ("faster", "runs/w1.out"),
-            ("faster", changed(RUNS, 1, kind="recorded")),
-            ("faster", NOISY),
-            ("can't tell", RUNS),
-            ("faster", SINGLE),
-        ],
-        secret=r"\b(faster|slower)\b.*\b(is|are) right",
-    ),
-    "resnet50.10": dict(right=[(1.81, BY_HAND)]),  # of what is printed, rounded in between
-    "T6": dict(
-        right=[
-            (plots.scaling(RUNS), RUNS),
-            drawn(lambda axis, x, y: axis.errorbar(x[::-1], y[::-1], yerr=[0.1] * 3)),
-            drawn(lambda axis, x, y: axis.bar(["1", "2", "4"], y)),
-            drawn(one_by_one),
-            together(),
-            labelled("epoch time (s)", "throughput (images/s)", "speedup T(1)/T(p)"),
-            labelled("s per epoch (12 steps)", "training speed (img/s)", "S(p)"),
-            labelled("speedup T(1) (s) / T(p) (s)"),
-        ],
-        wrong=[
-            drawn(panels=2),
-            drawn(lambda axis, x, y: axis.plot([2, 1, 4], [y[1], y[0], y[2]])),
-            drawn(of=lambda workers, speedup: 1 / speedup),
-            drawn(of=lambda workers, speedup: speedup / workers),
-            drawn(x="run"),
-            drawn(workers=range(3)),
-            drawn(lambda axis, x, y: (axis.plot(x, y), axis.set_ylim(0, 6))),
-            (drawn()[0], changed(RUNS, 1, kind="recorded")),
-            labelled("speedup (s)"),
-            *(labelled(label, *UNITS[1:]) for label in ("time (ms)", "epochs/s", "s/step")),
-            ("no figure", RUNS),
-        ],
-    ),
-}
+RIGHT = [  # of resnet50.4: exact, rounded, or of the whole seconds
+    *(("resnet50.4", (seconds, RUN)) for seconds in (5.1, 5)),
+    ("resnet50.4", (5, EVEN)),
+    *(("resnet50.4", (seconds, STEPPED)) for seconds in (4.88, 4.9, 5)),
+    *(("resnet50.4", (seconds, SPREAD)) for seconds in (7, 7.1, 43 / 6)),
+    ("resnet50.8", ("faster", RUNS)),
+    ("resnet50.8", ("can't tell", NOISY)),
+    ("resnet50.8", ("can\N{RIGHT SINGLE QUOTATION MARK}t tell", SINGLE)),
+    ("resnet50.8", ("Slower ", SLOWER)),
+    ("resnet50.10", (1.81, BY_HAND)),  # of what is printed, rounded in between
+    ("T6", (plots.scaling(RUNS), RUNS)),
+    ("T6", figure(RUNS, lambda axis, x, y, *_: axis.errorbar(x[::-1], y[::-1], yerr=[0.1] * 3))),
+    ("T6", figure(RUNS, lambda axis, x, y, *_: axis.bar(["1", "2", "4"], y))),
+    ("T6", figure(RUNS, one_by_one)),
+    ("T6", after(lambda drawn: drawn.supxlabel("number of workers"), x="")),
+    ("T6", labelled("epoch time (s)", "throughput (images/s)", "speedup T(1)/T(p)")),
+    ("T6", labelled("s per epoch (12 steps)", "training speed (img/s)", "S(p)")),
+    ("T6", labelled("speedup T(1) (s) / T(p) (s)")),
+]
+WRONG = [
+    ("resnet50.4", (23.5 / 4, RUN)),
+    ("resnet50.4", (20.9 / 4, EVEN)),
+    ("resnet50.4", (0.61, STEPPED)),
+    ("resnet50.4", (7.032, SPREAD)),
+    ("resnet50.4", (7.048, SPREAD)),
+    ("resnet50.8", ("faster", RUNS[1:])),
+    ("resnet50.8", ("faster", changed(RUNS, 1, state="failed"))),
+    ("resnet50.8", ("faster", "runs/w1.out")),
+    ("resnet50.8", ("faster", changed(RUNS, 1, kind="recorded"))),
+    ("resnet50.8", ("faster", NOISY)),
+    ("resnet50.8", ("can't tell", RUNS)),
+    ("resnet50.8", ("faster", SINGLE)),
+    ("T6", after(lambda drawn: drawn.axes[2].remove())),
+    ("T6", figure(RUNS, lambda axis, x, y, *_: axis.plot([2, 1, 4], [y[1], y[0], y[2]]))),
+    ("T6", of_speedups(lambda workers, speedup: 1 / speedup)),
+    ("T6", of_speedups(lambda workers, speedup: speedup / workers)),
+    ("T6", figure(RUNS, x="run")),
+    ("T6", figure(RUNS, lambda axis, x, y, *_: axis.plot(range(3), y))),
+    ("T6", after(lambda drawn: [axis.set_ylim(0, 6) for axis in drawn.axes])),
+    ("T6", (figure(RUNS)[0], changed(RUNS, 1, kind="recorded"))),
+    ("T6", labelled("speedup (s)")),
+    *(("T6", labelled(label, *UNITS[1:])) for label in ("time (ms)", "epochs/s", "s/step")),
+    ("T6", ("no figure", RUNS)),
+]
+MISTAKES = [
+    ("resnet50.3", "tf.distribute.MirroredStrategy(devices=workers)", "tf.distribute.get_strategy()"),
+    ("resnet50.3", ", callbacks=[recorder]", ""),
+]
