@@ -15,12 +15,13 @@ evidence    what each run says of itself
 copies      runs that are somebody else's
 likeness    scripts and answers that are like somebody else's
 judge       the checks again: notebooks in the sandbox, the judge outside
-inside      what runs in the sandbox: a notebook in replay
+inside      what runs in the sandbox: the notebooks of a student in replay, one after the other
 wire, drawn values and figures as JSON between the two
 reference   what the solutions say of a check
 again       functions called with inputs that no student has seen
 magics      cells without what belongs to a session
 plain       whether code can be judged beside its judge
+decides     what has to change before a notebook is judged again
 check       all of this for every submission, kept by content
 rubric      what counts how much
 term        what stays when the kit or a submission changes
