@@ -12,13 +12,14 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 COURSE = Path(__file__).resolve().parents[1]
 SYNC_LOG, HOROVOD_LOG, WHEELS = Path("build/setup.log"), Path("build/horovod.log"), Path("build/horovod")
 # As measured, without a GPU and with one: what uv downloads, and the bytes that it unpacks.
 DOWNLOADED, UNPACKED = ("570 MB", "3.5 GB"), (2.1e9, 7e9)
-INSTALLING, COMPILING = 45, 200  # seconds on 2 cores: to link the packages and compile their bytecode; for Horovod
+BYTECODE, COMPILING = 30, 200  # seconds on 2 cores: to compile the packages' bytecode; Horovod
 WITHOUT = "notebooks 07 and 08 and the Horovod parts of later ones do not run, and everything on MirroredStrategy does"
 
 # {cause: (an installer's words, what they mean and what to do)}, the most special first.
@@ -138,7 +139,7 @@ def run(command, log, left):
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
     while True:
         try:
-            status = process.wait(1 if terminal else 30)
+            status = process.wait(5 if terminal else 30)
         except subprocess.TimeoutExpired:
             spent = time.monotonic() - begin
             remains = left(process, spent)
@@ -150,19 +151,21 @@ def run(command, log, left):
         return status == 0
 
 
-def packages_left(gpu):
-    """For `run`: the seconds that `uv sync` still takes, from what it has written and from its own words."""
-    installing, unpacked = INSTALLING * 2 / (os.cpu_count() or 2), []
+def packages_left(into, gpu):
+    """For `run`: the seconds that `uv sync` still takes, from the bytes it has written, then from the bytecode."""
+    unpacked = []
 
     def left(process, spent):
-        if re.search("^(Prepared|Installed) ", SYNC_LOG.read_text(), re.MULTILINE):
+        if re.search("^Installed ", SYNC_LOG.read_text(), re.MULTILINE):
             unpacked.append(spent)
-            return max(installing - spent + unpacked[0], 5)
+            kinds = Counter(path.suffix for path in into.rglob("*.py*"))
+            return (spent - unpacked[0]) * kinds[".py"] / (kinds[".pyc"] or 1) - spent + unpacked[0]
         try:
             written = int(re.search(r"wchar: (\d+)", Path(f"/proc/{process.pid}/io").read_text())[1])
         except OSError:  # it has just ended
             return 1
-        return spent * max(UNPACKED[gpu] / written - 1, 0) + installing if written > 5e6 else None
+        bytecode = BYTECODE * 2 / (os.cpu_count() or 2)
+        return spent * max(UNPACKED[gpu] / written - 1, 0) + bytecode if written > 5e6 else None
 
     return left
 
@@ -223,7 +226,7 @@ def main():
     sync = [uv, "sync", "--locked"] + ["--no-group", "cpu", "--group", "gpu"] * args.gpu + ["--extra", "jax"] * args.jax
     missing, own_horovod = "", args.gpu or args.compile
     if not own_horovod:
-        if run(sync, SYNC_LOG, packages_left(args.gpu)):
+        if run(sync, SYNC_LOG, packages_left(into, args.gpu)):
             own_horovod = not any(into.glob("lib/python*/site-packages/horovod"))  # another Python
         elif re.search(r"horovod.*incompatible with the current", SYNC_LOG.read_text(), re.DOTALL):
             own_horovod = True  # an older GLIBC
@@ -232,7 +235,7 @@ def main():
         if own_horovod:
             print("The course's Horovod does not fit this machine or its Python: it is compiled here.")
     if own_horovod:
-        if not run([*sync, "--no-install-package=horovod", "--group=compile"], SYNC_LOG, packages_left(args.gpu)):
+        if not run([*sync, "--no-install-package=horovod", "--group=compile"], SYNC_LOG, packages_left(into, args.gpu)):
             stop(reason(SYNC_LOG))
         missing = compile_horovod(uv, into, args.gpu)
     link = into / "bin/uv"  # for `uv run` in JupyterLab's terminals
