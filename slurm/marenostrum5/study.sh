@@ -1,14 +1,14 @@
 #!/bin/bash
-# A scaling study with Horovod on 1 node of MareNostrum 5. In one job 1 rank and more ranks train in turns, an
-# epoch of each: drift of the machine hits both alike.
+# A scaling study with Horovod on 1 node of MareNostrum 5. In one job, a run on 1 rank and one on more ranks
+# take turns, an epoch each, so that the machine's drift affects both alike.
 #
 # Submit it in the top folder of the course:  sbatch slurm/marenostrum5/study.sh
 # One node only: Python runs in a container here, which cannot start ranks on other nodes.
 # MirroredStrategy, on one node: sbatch --nodes=1 slurm/marenostrum5/study.sh --strategy mirrored
-# Options after the script's name go to `labs study`, such as --models ResNet50V2 ResNet152V2. After a time limit, --out
-# with the folder of that job goes on behind the pairs that are finished.
-# This site wants your account, which no script should hold: export SBATCH_ACCOUNT=...
-# This site wants your QOS, which no script should hold: export SBATCH_QOS=...
+# Options after the script's name go to `labs study`, such as --models ResNet50V2 ResNet152V2. After a time limit,
+# submit it again with --out and the folder of that job: it continues after the pairs of runs that have finished.
+# This site needs your account, which does not belong in a script: export SBATCH_ACCOUNT=...
+# This site needs your QOS, which does not belong in a script: export SBATCH_QOS=...
 #SBATCH --job-name=study
 #SBATCH --output=notebooks/runs/%x_%j.out
 #SBATCH --error=notebooks/runs/%x_%j.err

@@ -3,7 +3,7 @@
 #
 # Submit it in the top folder of the course:  sbatch slurm/juwels-booster/ResNet152V2.sh
 # Options after the script's name go to the training, such as --epochs 2.
-# This site wants your account, which no script should hold: export SBATCH_ACCOUNT=...
+# This site needs your account, which does not belong in a script: export SBATCH_ACCOUNT=...
 #SBATCH --job-name=ResNet152V2
 #SBATCH --output=notebooks/runs/%x_%j.out
 #SBATCH --error=notebooks/runs/%x_%j.err

@@ -1,13 +1,13 @@
 #!/bin/bash
-# A scaling study with Horovod on 2 nodes of JUWELS Booster. In one job 1 rank and more ranks train in turns, an
-# epoch of each: drift of the machine hits both alike.
+# A scaling study with Horovod on 2 nodes of JUWELS Booster. In one job, a run on 1 rank and one on more ranks
+# take turns, an epoch each, so that the machine's drift affects both alike.
 #
 # Submit it in the top folder of the course:  sbatch slurm/juwels-booster/study.sh
 # More nodes: sbatch --nodes=4 slurm/juwels-booster/study.sh
 # MirroredStrategy, on one node: sbatch --nodes=1 slurm/juwels-booster/study.sh --strategy mirrored
-# Options after the script's name go to `labs study`, such as --models ResNet50V2 ResNet152V2. After a time limit, --out
-# with the folder of that job goes on behind the pairs that are finished.
-# This site wants your account, which no script should hold: export SBATCH_ACCOUNT=...
+# Options after the script's name go to `labs study`, such as --models ResNet50V2 ResNet152V2. After a time limit,
+# submit it again with --out and the folder of that job: it continues after the pairs of runs that have finished.
+# This site needs your account, which does not belong in a script: export SBATCH_ACCOUNT=...
 #SBATCH --job-name=study
 #SBATCH --output=notebooks/runs/%x_%j.out
 #SBATCH --error=notebooks/runs/%x_%j.err
