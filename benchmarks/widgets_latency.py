@@ -63,7 +63,7 @@ def run(names, keys, report):
                 if notebook.problems():
                     sys.exit(f"{name}: {notebook.problems()[0]}")
                 for number in calls:
-                    label = lab.label(name, number)
+                    label = f"{name}, cell {number}"
                     report(label)
                     times, without = measure(Widget(notebook, number, label), notebook, keys)
                     found[label] = {"seconds": times, "without": without}

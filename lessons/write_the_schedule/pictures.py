@@ -9,9 +9,10 @@ import textwrap
 from itertools import groupby
 
 import numpy as np
+from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.transforms import blended_transform_factory
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 from labs.printed import grouped
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure
@@ -155,15 +156,21 @@ class _Picture:
         return finished(self.figure, f"{summary(self.played)} At {time:.4g} ms: {'; '.join(told)}.", "simulated")
 
     def _png(self):
-        """The figure as PNG bytes: what is not `animated` is drawn once, and cursor and words upon its pixels."""
+        """The figure as PNG bytes: what is not `animated` is drawn once, and cursor and words upon it by Pillow, which
+        is ten times as fast."""
         if self.still is None:
             self.drawn.draw()
-            self.still = self.drawn.copy_from_bbox(self.figure.bbox)
-        self.drawn.restore_region(self.still)
-        for artist in (*self.cursors, self.words):
-            self.figure.draw_artist(artist)
-        buffer, image = io.BytesIO(), Image.fromarray(np.asarray(self.drawn.buffer_rgba())).convert("RGB")
-        image.quantize(128, Image.Quantize.FASTOCTREE).save(buffer, "png", compress_level=1)
+            self.still = Image.fromarray(np.array(self.drawn.buffer_rgba())).convert("RGB")
+            self.palette = self.still.quantize(128, Image.Quantize.FASTOCTREE)
+        image, high = self.still.copy(), self.still.height
+        pen, (x, y) = ImageDraw.Draw(image), self.words.get_transform().transform(self.words.get_position())
+        for axis, cursor in zip(self.axes, self.cursors, strict=True):
+            box, (place, _) = axis.get_window_extent(), axis.transData.transform((cursor.get_xdata()[0], 0))
+            pen.line((place, high - box.y1, place, high - box.y0), fill="black", width=2)
+        font = ImageFont.truetype(font_manager.findfont("DejaVu Sans Mono"), 10)
+        pen.multiline_text((x, high - y), self.words.get_text(), "black", font, spacing=2)
+        buffer = io.BytesIO()
+        image.quantize(palette=self.palette, dither=Image.Dither.NONE).save(buffer, "png", compress_level=1)
         return buffer.getvalue()
 
 
