@@ -132,7 +132,7 @@ def of_script(changed, fresh, complete=""):
     said = {ast.dump(node) for node in before.body}
     reaching = REACHING | _LEADING & set(_bound(before))
     given = set(_reached(before)) | set(_reached(whole))
-    reached = (given | known()) - _WAYS | given & {"replace"}  # it is a program of its own, and may move its files
+    reached = (given | known()) - _WAYS | given & {"replace", "save"}  # it is a program of its own, with files
     rules = _Rules(set(), reaching, set(_imported(before)), reached)
     return next(filter(None, (_odd(node, rules) for node in after.body if ast.dump(node) not in said)), None)
 
