@@ -253,7 +253,7 @@ class _Replay:
             raise Gone(odd[0])
         self.told += odd
         self.found |= {id: _batch(self.submission, id, each.batch) for id, each in self.asked.items() if each.batch}
-        self.student, failed = self._written(self.content), 0
+        (self.student, others), failed = self._written(self.content), 0
 
         def judge(id, answers):
             result = self._judged(id, answers)
@@ -264,16 +264,16 @@ class _Replay:
                 self.found[id] = result
 
         try:
-            for place, error in enumerate(self._played(sources, {}, judge)):
+            for place, error in enumerate(self._played(sources, others, judge)):
                 self.errors |= {place: error} if error else {}
                 if error and not _of_a_blank(error, self.found):
                     failed += 1
                     self.told += [f"cell {place}: {error[:200]}"] * (failed <= cells.FEW)
         finally:
             self.told += [f"{failed - cells.FEW} more cells ended in an error"] * (failed > cells.FEW)
-        self._judge_without()
+        self._judge_without(others)
 
-    def _judge_without(self):
+    def _judge_without(self, others):
         """Judge once more what was right beside code that is not plain: in a process in which none of that has run."""
         right = {id: result for id, result in self.found.items() if result.state == "right"}
         doubted = {id: result for id, result in right.items() if result.text.startswith("not judged: ")}
@@ -285,7 +285,8 @@ class _Replay:
 
         if doubted:
             with contextlib.suppress(Gone, sandbox.SandboxError):
-                for _ in self._played(*self.student.without(), judge):
+                statements, scripts = self.student.without()
+                for _ in self._played(statements, others | scripts, judge):
                     pass
 
     def _played(self, sources, files, judge):
@@ -319,13 +320,18 @@ class _Replay:
                 self.talk.close()
 
     def _written(self, text):
-        """The Plain of what the student wrote in a notebook, as bytes, and in scripts."""
+        """(the Plain of what the student wrote in a notebook, as bytes, and in the scripts that it names; {name: text} of
+        the others, as students get them: they run in the place of what became of them)."""
         fresh, contents = reference.scripts(self.root), self.submission.contents
-        names = [name for name in sorted(contents) if name.startswith("notebooks/scripts/")]
-        scripts = [(name, contents[name].decode(errors="replace"), *fresh.get(name, ("", ""))) for name in names]
         complete, form = reference.forms(self.root, self.notebook)
-        blanks = reference.blanks(self.root, self.notebook)
-        return plain.Plain(form, blanks, text, scripts, tuple(complete.values()))
+        said, blanks = (
+            "".join(form.values()) + text.decode(errors="replace"),
+            reference.blanks(self.root, self.notebook),
+        )
+        others = {name: given for name, (given, _) in fresh.items() if Path(name).stem not in said}
+        names = [name for name in fresh if name in contents and name not in others]
+        scripts = [(name, contents[name].decode(errors="replace"), *fresh[name]) for name in names]
+        return plain.Plain(form, blanks, text, scripts, tuple(complete.values())), others
 
     def _judged(self, id, packed):
         """The CheckResult of a check whose answers the notebook has sent, `packed`: anything. Raises Gone."""
