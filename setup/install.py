@@ -143,7 +143,7 @@ def run(command, log, left):
         except subprocess.TimeoutExpired:
             spent = time.monotonic() - begin
             remains = left(process, spent)
-            line = f"  {spent:.0f} s, " + (f"about {remains:.0f} s left" if remains else "waiting for the network")
+            line = f"  {spent:.0f} s, " + (f"about {remains:.0f} s left" if remains else "fetching packages")
             print(f"\r{line:<50}" if terminal else line, end="" if terminal else "\n", flush=True)
             continue
         if terminal:
