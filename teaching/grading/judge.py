@@ -320,8 +320,8 @@ class _Replay:
                 self.talk.close()
 
     def _written(self, text):
-        """(the Plain of what the student wrote in a notebook, as bytes, and in the scripts that it names; {name: text} of
-        the others, as students get them: they run in the place of what became of them)."""
+        """(the Plain of what the student wrote in a notebook, as bytes, and in the scripts that it names; {name: text}
+        of the others, as students get them: they run in the place of what became of them)."""
         fresh, contents = reference.scripts(self.root), self.submission.contents
         complete, form = reference.forms(self.root, self.notebook)
         said, blanks = (
