@@ -14,7 +14,7 @@ from teaching.author.sources import as_text, label_of, pairs, student_tasks
 
 # Everything that students get besides what is generated in notebooks/ and slurm/<site>/; nothing else goes to them.
 GIVEN = ["README.md", "LICENSE", "CITATION.cff", "Makefile", "environment.yml", "pyproject.toml", "uv.lock"]
-GIVEN += [".python-version", ".jupyter/", "labs/", "lessons/", "setup/", "slurm/sites/"]
+GIVEN += [".python-version", ".devcontainer/", ".jupyter/", "labs/", "lessons/", "setup/", "slurm/sites/"]
 GIVEN += ["docs/students/", "docs/measured.md", "docs/not_run.md", "docs/jupyterlab.png"]
 # Of README.md.
 ABOUT_TEACHING = re.compile(r"## For instructors\n.*?(?=Locked are)", re.DOTALL)
