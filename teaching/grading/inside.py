@@ -12,6 +12,7 @@ judge says here, and in the end says how it was judged. Nothing that is said her
 import contextlib
 import ctypes
 import dataclasses
+import functools
 import gc
 import importlib
 import io
@@ -195,6 +196,7 @@ def run(outside):
         _fork_server()
     replay()
     replace_check(outside)
+    replace_counts(outside)
     from IPython.core.interactiveshell import InteractiveShell
 
     run_cell = InteractiveShell.instance().run_cell
@@ -291,6 +293,22 @@ def replace_check(outside):
             outside.say(answer | {"to": asked["number"]})
 
     checks.check = judging.check = check
+
+
+def replace_counts(outside):
+    """What a network needs is counted outside, once for all students."""
+    from lessons import counts
+
+    count = counts.of
+
+    def of(name, image_size=224, classes=1000):
+        left = limit(0)
+        outside.say({"count": [name, image_size, classes]})
+        facts = outside.hear()["facts"]
+        limit(left)
+        return counts.Facts(**facts) if facts else count(name, image_size, classes)
+
+    counts.of = functools.cache(of)
 
 
 def replay():
