@@ -17,7 +17,7 @@ from pathlib import Path
 
 COURSE = Path(__file__).resolve().parents[1]
 SYNC_LOG, HOROVOD_LOG, WHEELS = Path("build/setup.log"), Path("build/horovod.log"), Path("build/horovod")
-# As measured, without a GPU and with one: what uv downloads, and the bytes that it unpacks.
+# Roughly, without a GPU and with one: what uv downloads, and the bytes that it unpacks. Estimates, as is the next line.
 DOWNLOADED, UNPACKED = ("570 MB", "3.5 GB"), (2.1e9, 7e9)
 BYTECODE, COMPILING = 30, 200  # seconds on 2 cores: to compile the packages' bytecode; Horovod
 WITHOUT = "notebooks 07 and 08 and the Horovod parts of later ones do not run, and everything on MirroredStrategy does"

@@ -57,7 +57,7 @@ def _release(args):
     _PATH,
     _NOTEBOOKS,
     option("--no-run", action="store_true", help="do not run anything that students wrote"),
-    option("--jobs", type=whole_from(1), metavar="N", help="submissions checked at a time (default: one for each core)"),
+    option("--jobs", type=whole_from(1), metavar="N", help="submissions checked at a time (default: one a core)"),
     _GRADES,
 )
 def _in(args):

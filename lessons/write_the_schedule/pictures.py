@@ -93,8 +93,8 @@ class _Picture:
             for event in group if word not in ("wait", "load", "update") else ():
                 if event.end - event.begin > 0.015 * self.length:
                     middle = (event.begin + event.end) / 2
-                    text = re.search(r"\((\d+), (\d+)", event.text)
-                    label = text[2] if played.case.start == "stages" else text[1]
+                    layer, batch = re.findall(r"\d+", event.text)[:2]
+                    label = batch if played.case.start == "stages" else layer
                     axis.text(middle, event.rank, label, ha="center", va="center", fontsize=8,
                               bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85})  # fmt: skip
         sent = [each for each in played.transfers if each.word == "send"]

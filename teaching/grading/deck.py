@@ -181,6 +181,8 @@ class Deck:
     def pin(self, comment, text):
         """Give the comment, and points as they were typed, to all who made the mistake on top, now and later."""
         (item,), mistake = self.items, self.mistake
+        if not mistake:
+            return "Nobody got a hint here."
         pins.add(self.out, mistake, comment, _share_of(text or "0", item.points))
         return f"{len(mistake.numbers)} got this hint: {few(mistake.numbers)}."
 

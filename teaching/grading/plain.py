@@ -65,7 +65,7 @@ class _Rules(NamedTuple):
     reaching: set
     modules: set
     reached: set
-    own: set = frozenset()
+    own: frozenset = frozenset()
 
 
 class Plain:
