@@ -15,11 +15,13 @@ import os
 import queue
 import signal
 import sys
+import tempfile
 import threading
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import fmean
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -27,6 +29,7 @@ from labs import models, sandbox
 from labs.checks import judging, tasks
 from labs.errors import LabsError
 from labs.measure import breakdown
+from labs.report.archive import zipped
 from labs.results import log as logs
 from labs.sandbox.walls import WORK
 from lessons import counts
@@ -270,6 +273,7 @@ class _Replay:
             raise Gone(odd[0])
         self.told += odd
         self.found |= {id: _batch(self.submission, id, each.batch) for id, each in self.asked.items() if each.batch}
+        self.found |= {id: _report(self.submission, id) for id, each in self.asked.items() if each.report}
         (self.student, others), failed = self._written(self.content), 0
 
         def judge(id, answers):
@@ -324,7 +328,7 @@ class _Replay:
                         raise Gone(f"it sent more than {MESSAGES} messages")
                     if "check" in message:
                         id = str(message["check"])
-                        if id in self.asked and not self.asked[id].batch:
+                        if id in self.asked and not (self.asked[id].batch or self.asked[id].report):
                             judge(id, message.get("answers"))
                         self.talk.say({"judged": 1})
                 yield str(message.get("error") or "")
@@ -448,6 +452,20 @@ def _batch(submission, id, name):
     results = [judging.judge(id, path) for path in paths]
     state, text = next((each for each in results if each[0] == "right"), results[0])
     return _of_judge(state, "outside", text.replace(str(submission.root), ""))
+
+
+def _report(submission, id):
+    """The CheckResult of the report as it was handed in: in replay none is made. What of it is missing or another one
+    may have got lost on its way, so a person looks."""
+    if not {"report.pdf", "report.json"} & submission.contents.keys():
+        return CheckResult("open", "outside", NOT_DONE)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "submission.zip")
+        handed_in = {name: data for name, data in submission.contents.items() if not name.startswith(cells.OTHERS)}
+        path.write_bytes(zipped(handed_in))
+        made = SimpleNamespace(pdf=submission.root / "report.pdf", json=submission.root / "report.json", zip=path)
+        state, text = judging.judge(id, made)
+    return _of_judge(state, "outside" if state == "right" else "person", text.replace(str(submission.root), ""))
 
 
 def _of_judge(state, how, text):

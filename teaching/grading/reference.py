@@ -14,12 +14,13 @@ from teaching.author import regions, sources
 class AskedCheck:
     """A check of a notebook: the names of its arguments (None for what is no name), and which of them are blanks.
 
-    batch: the file name of the batch script that it is about, or None.
+    batch: the file name of the batch script that it is about, or None; report: it is about the report as it was made.
     """
 
     names: tuple
     own: tuple
     batch: str | None
+    report: bool = False
 
 
 @cache
@@ -39,7 +40,9 @@ def forms(root, notebook):
 def asked(root, notebook):
     """{id: AskedCheck} of the checks of a notebook."""
     found, blank, scripts = {}, blanks(root, notebook), {}
-    nodes = [node for source in forms(root, notebook)[1].values() for node in ast.walk(parse(source))]
+    complete, nodes = ([n for text in form.values() for n in ast.walk(parse(text))] for form in forms(root, notebook))
+    assigned = [node for node in complete if isinstance(node, ast.Assign)]
+    reports = [ast.unparse(node.targets[0]) for node in assigned if ast.unparse(node.value).startswith("report.make(")]
     for node in nodes:
         if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("sites.script("):
             scripts[node.targets[0].id] = node.value.args[0].value
@@ -47,7 +50,8 @@ def asked(root, notebook):
         if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "check":
             names = tuple(each.id if isinstance(each, ast.Name) else None for each in node.args[1:])
             batch = scripts.get(names[0]) if names else None
-            found[node.args[0].value] = AskedCheck(names, tuple(name in blank for name in names), batch)
+            own, report = tuple(name in blank for name in names), bool({*names} & {*reports})
+            found[node.args[0].value] = AskedCheck(names, own, batch, report)
     return found
 
 

@@ -1,5 +1,12 @@
 """A notebook in replay: what trains hands back the submitted runs, also what trains in the background."""
 
+import io
+import zipfile
+
+from made_class import NOTEBOOKS, ROOT, packed, study, work
+
+from teaching.grading import handed, judge, reference
+
 TURNS = """
 from labs import jobs
 from labs.checks import check
@@ -26,6 +33,23 @@ def test_a_script_that_was_not_touched_is_not_done_and_no_mistake(run):
     found, told = run("05_resnet50_scaling", code)
     assert (found["resnet50.3"].state, found["resnet50.3"].how) == ("open", "inside") and not told
     assert "of ResNet50.py is still blank" in found["resnet50.3"].text
+
+
+def test_the_report_is_judged_as_it_was_handed_in(tmp_path):
+    """In replay none is made. What does not agree is left to a person."""
+    ((id, asked),) = ((id, each) for id, each in reference.asked(ROOT, "11_report").items() if each.report)
+    assert asked.names == ("final",) and not any(each.report for each in reference.asked(ROOT, NOTEBOOKS[1]).values())
+    with zipfile.ZipFile(io.BytesIO(packed(work(study(1))))) as archive:
+        whole = {name: archive.read(name) for name in archive.namelist()}
+    for place, (contents, expected) in enumerate([
+        (whole, ("right", "outside")),
+        (whole | {"others/old.zip": b"PK"}, ("right", "outside")),
+        (whole | {"report.pdf": b"%PDF-other"}, ("wrong", "person")),
+        ({name: content for name, content in whole.items() if name != "report.json"}, ("wrong", "person")),
+        ({name: content for name, content in whole.items() if "report" not in name}, ("open", "outside")),
+    ]):  # fmt: skip
+        result = judge._report(handed.Submission("001", contents, tmp_path / str(place)), id)
+        assert (result.state, result.how) == expected, (place, result)
 
 
 # ---- programs of notebook 31, played outside of the sandbox
