@@ -75,6 +75,15 @@ class _Server:
     errors: Any = None  # a temporary file with its standard error
 
     def ask(self, request):
+        answer = self._answer(request) or self._answer(request)  # once more: something outside may have ended it
+        if not answer:
+            self.errors.seek(0)
+            said = self.errors.read().decode(errors="replace").strip().split("\n")[-1][:300]
+            raise NotDone(f"The script cannot be tried out: the process for it has ended. It said: {said}")
+        return json.loads(answer)
+
+    def _answer(self, request):
+        """What the server answers, as a line; b"" where it has ended instead."""
         if self.process is None or self.process.poll() is not None:
             self._start()
         try:
@@ -87,10 +96,7 @@ class _Server:
             raise
         if not answer:
             self.stop()
-            self.errors.seek(0)
-            said = self.errors.read().decode(errors="replace").strip().split("\n")[-1][:300]
-            raise NotDone(f"The script cannot be tried out: the process for it has ended. It said: {said}")
-        return json.loads(answer)
+        return answer
 
     def _start(self):
         self.errors = tempfile.TemporaryFile()
