@@ -93,9 +93,7 @@ def _desk(args):
         print(f"Wrote {path}: open it in JupyterLab (`make lab` starts one), and run its cell.")
         return
     say(f"JupyterLab starts with {path}: run its cell. Ctrl-C in this terminal stops it.")
-    settings = {"JUPYTER_PREFER_ENV_PATH": "1", "JUPYTER_CONFIG_PATH": str(Path(__file__).parents[1] / ".jupyter")}
-    words = [sys.executable, "-m", "jupyter", "lab", *["--allow-root"] * (os.geteuid() == 0), str(path)]
-    os.execve(words[0], words, os.environ | settings)
+    os.execv(sys.executable, [sys.executable, "-m", "jupyter", "lab", str(path)])
 
 
 @command(
