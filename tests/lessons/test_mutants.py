@@ -2,14 +2,12 @@
 also not for the grader's own trials.
 
 A mutant of a function ignores an argument, exchanges two, gives its result in another unit, one too many or always the
-same. One that gives the same as the right function for many other inputs is no mistake. A mutant of a number is one
-more or less, or in another unit. What passes nevertheless stands in EXPLAINED, with the reason. (What else students
-write stands in the answers, each with its hint.)
+same. A mutant of a number is one more or less, or in another unit. What passes nevertheless stands in EXPLAINED, with
+the reason. (What else students write stands in the answers, each with its hint.)
 """
 
 import copy
 import itertools
-import random
 import sys
 import types
 from functools import partial
@@ -30,17 +28,22 @@ LESSONS = tasks.lessons()
 CHANGES = {f"* {unit:g}": partial(mul, unit) for of in (1000, 60, 100, 8, 2) for unit in (of, 1 / of)}
 CHANGES |= {"* -1": partial(mul, -1), "+ 1": partial(add, 1), "- 1": partial(add, -1)}
 LARGE = 100  # what is one more than this is within the tolerance of many checks
-CASES = 60  # other inputs for which a mutant is compared with the right function
 
 ONE_HALF = "a size next to the middle halves the gap, too: it is asked for where the sum is even"
 TWO_LINES = "the loop that waits has two lines, and a look may find the rank at each of them"
 CLOSE = "the answer is a large whole number, and numbers are compared up to a thousandth"
-EXPLAINED = {  # (who takes it for right, id, the mutant): why
-    ("check", "standing.7", "line: - 1, place 0"): TWO_LINES,
-    ("check", "rate.5", "next_batch: argument 0 + 1"): ONE_HALF,
-    ("grader", "rate.5", "next_batch: argument 0 + 1"): ONE_HALF,
-    ("grader", "rate.5", "next_batch: result 0 + 1"): CLOSE,
-    ("grader", "rate.5", "next_batch: result 0 - 1"): CLOSE,
+PRODUCT = "both are factors or terms of one product or sum"
+EXPLAINED = {  # (id, the mutant): why it is taken for right
+    ("standing.7", "line: - 1, place 0"): TWO_LINES,
+    ("rate.5", "next_batch: argument 0 + 1"): ONE_HALF,
+    ("rate.5", "next_batch: result 0 + 1"): CLOSE,
+    ("rate.5", "next_batch: result 0 - 1"): CLOSE,
+    ("rate.5", "next_batch: arguments 0 and 1 exchanged"): PRODUCT,
+    ("concepts.7", "efficiency: arguments 1 and 2 exchanged"): PRODUCT,
+    ("averages.13", "server_bytes: arguments 0 and 1 exchanged"): PRODUCT,
+    ("sharding.10", "steps_of: arguments 1 and 2 exchanged"): PRODUCT,
+    ("networks.6", "exchange_seconds: arguments 0 and 3 exchanged"): PRODUCT,
+    ("step.5", "threshold: arguments 1 and 2 exchanged"): PRODUCT,
 }
 # What is right here is any program that plays right, with other ranks and times: a mutant that does is right, too.
 # Wrong programs, each with its verdict: the answers of these lessons, test_schedules.py.
@@ -104,27 +107,6 @@ def of_value(value):
             yield f"{what}, place {place}", other
 
 
-def cases(right, calls, id):
-    """Inputs: those of the judge and of the grader, and whole numbers changed at will."""
-    draw, found = random.Random(id), []
-    for seed in range(3):
-        found += [arguments for arguments, *_ in again.drawn(right, calls, f"{seed}", id)]
-    if not getattr(judging.judge_of(id), "varied", None):
-        for arguments in [each for each in calls for _ in range(-(-CASES // len(calls)))]:
-            whole = [type(each) is int and each > 1 for each in arguments]
-            found.append([draw.randint(1, 2 * v + 3) if w else v for v, w in zip(arguments, whole, strict=True)])
-    return [list(each) for each in calls] + found[: 3 * CASES]
-
-
-def alike(mutant, right, inputs):
-    """Whether both give the same for each of the inputs for which the right function gives anything."""
-    for arguments in inputs:
-        wanted = again._answer(right, arguments)
-        if wanted and not ((got := again._answer(mutant, arguments)) and again._same(got[0], wanted[0])):
-            return False
-    return True
-
-
 def unvaried(calls):
     """The mutants that the judge cannot see, since all its trials are alike in this."""
     if len(set(map(repr, calls))) == 1:
@@ -143,7 +125,7 @@ def told(mutant, right, calls, id):
 
 
 def mistaken(name):
-    """(who takes it for right, id, the mutant) of a lesson's mutants that are not right."""
+    """(id, the mutant, who takes it for right) of a lesson's mutants that are not seen to be wrong."""
     notebook = LESSONS[name].notebook
     right, asked = reference.functions(ROOT, notebook), reference.asked(ROOT, notebook)
     for id, row in known.answers(name).items():
@@ -153,11 +135,11 @@ def mistaken(name):
         own = [place for place, mine in enumerate(asked[id].own) if mine]
         for place in own:
             given, variable = answer[place], asked[id].names[place]
-            function, calls, inputs = isinstance(given, types.FunctionType) and right.get(variable), [], []
+            function, calls = isinstance(given, types.FunctionType) and right.get(variable), []
             if not isinstance(given, types.FunctionType):
                 made = of_value(given)
             elif callable(function) and (calls := called(id, answer, place)):
-                made, inputs = of_function(function, calls), cases(function, calls, id)
+                made = of_function(function, calls)
             else:
                 continue
             blind = set(unvaried(calls)) if calls else ()
@@ -165,12 +147,12 @@ def mistaken(name):
                 state, _ = judging.judge(id, *answer[:place], mutant, *answer[place + 1 :])
                 seen = not calls or told(mutant, function, calls, id)
                 taken = state == "right" and not (seen and what in blind)
-                if (taken or not seen) and not (calls and alike(mutant, function, inputs)):
-                    yield from ((who, id, f"{variable}: {what}") for who in ["check"] * taken + ["grader"] * (not seen))
+                if taken or not seen:
+                    yield id, f"{variable}: {what}", "the check" if taken else "the grader"
 
 
 @pytest.mark.parametrize("name", [name for name in LESSONS if name not in PLAYED])
 def test_a_plausible_mistake_in_a_right_answer_is_not_right(name, monkeypatch):
     monkeypatch.setattr(student_code, "SECONDS", 0.5)
-    found = sorted({each for each in mistaken(name) if each not in EXPLAINED})
+    found = sorted({each for each in mistaken(name) if each[:2] not in EXPLAINED})
     assert not found, "\n".join(map(str, found))
