@@ -118,7 +118,7 @@ def _gpus_of_jax():
 
 
 def gpus() -> list[str]:
-    """Names of the GPUs, such as "GPU:0"; an empty list without one.
+    """Names of the GPUs, such as "GPU:0"; an empty list if none.
 
     TensorFlow's, or JAX's where Keras computes with it.
     """

@@ -185,7 +185,7 @@ if answered("sharding.6"):
 # it iterates over the data set.
 #
 # `shuffle(buffer)` fills a **buffer** with the first `buffer` elements, draws one of them at random, and puts the next
-# element in its place. Here are twenty sorted numbers:
+# element in its place. Twenty sorted numbers, shuffled with three buffers:
 
 # %%
 for buffer in (1, 4, 20):

@@ -109,7 +109,7 @@ outcome("resnet152.1", took[large] / took[small], how=kind)
 
 # %% [markdown]
 # The ratio of the epoch times need not match any of these factors. Computing, moving activations, starting operations
-# and updating weights each grow by their own factor. Some of a step does not grow at all, such as reading the batch and
+# and updating weights each grow by their own factor. Parts of a step do not grow at all, such as reading the batch and
 # Keras's loop. With images of 32x32 pixels there is little to compute, so these fixed costs pull the ratio down. And on
 # a GPU, with images of 224x224?
 

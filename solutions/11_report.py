@@ -213,7 +213,7 @@ tables.show(held, ("task", "a good answer contains"))
 #
 # Save this notebook. Then set `final` to the return value of `report.make("report")`, so that the report contains your
 # latest changes. Hand in `report/submission.zip`: the report, your notebooks and scripts, and the records of your runs.
-# Paths on your machine, the machine's name and your account name are removed.
+# Paths, the machine's name and your account name are removed where recognised.
 
 # %% labs={"id": "report.6"}
 ### BEGIN SOLUTION

@@ -266,7 +266,7 @@ outcome("standing.9", following.known(found, "tries_many", "remembers", "two_mea
 # %% [markdown]
 # The points lie near the line with slope 2 and intercept 1, but this job prints a different line. It ends with exit
 # code 0, and no tool in this notebook notices anything. Only a comparison with a run on one process shows the error. If
-# you do not see the cause, let `means` print the order in which each rank averages. Then fix the script.
+# you do not see the cause, let `means` print the order of each rank's averages. Then fix the script.
 
 # %% labs={"id": "standing.12"}
 check("standing.12", "scripts/two_means.py")

@@ -164,8 +164,8 @@ if answered("memory.4") and remat:
 
 # %% [markdown]
 # The price is a second forward pass, which adds between a quarter and a third to the operations in a step. If you
-# repeat a run, you get the same peak, but not the same step time. So the network with blocks took turns in one process
-# with the network that keeps all activations. The brackets show the 95 % interval of the ratio, computed from its value
+# repeat a run, you get the same peak, but not the same step time. So the network with blocks and the one that keeps
+# all activations took turns in one process. The brackets show the 95 % interval of the ratio, computed from its value
 # in each round.
 # %% [markdown]
 # ## Accumulate

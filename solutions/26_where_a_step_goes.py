@@ -474,7 +474,7 @@ widgets.explore(
 # every tensor is sent as a separate message). Accumulation is the number of passes before each exchange. In float16, a
 # GPU computes 2.71 times as fast as in float32 (measured for ResNet-50 by DLPerf, assumed for both networks).
 #
-# The curves show *central* values, but each efficiency also has a range: what the ranges of the inputs make of it. Both
+# The curves show *central* values, but each efficiency also has a range: it comes from the ranges of the inputs. Both
 # networks run on the same machine. Whatever is uncertain about it, such as the real speed of the links, shifts both
 # curves together, so part of this uncertainty cancels in their ratio. Even with these assumptions, you know the order
 # of the two only if the range of **their ratio** does not contain 1:
@@ -508,8 +508,8 @@ higher_at_largest = what_if.ahead(what_if.order(64, (128, 64), bandwidth=10)["ra
 check("step.6", below_small, below_large, higher_at_equal, higher_at_largest)
 
 # %% [markdown]
-# How far can you trust such numbers? They are as good as their assumptions. A range contains what the ranges of the
-# inputs make of the result. Nobody has shown that it contains what such a machine really does. What the model leaves
+# How far can you trust such numbers? They are as good as their assumptions. A range contains the results that the
+# ranges of the inputs allow. Nobody has shown that it contains what such a machine really does. What the model leaves
 # out can be as large as what it computes: on one machine with 32 V100, four programs trained ResNet-50 with
 # efficiencies from 0.82 to 0.94 (Oneflow-Inc/DLPerf, 2020). All four run one process per GPU. If one process drives
 # several GPUs, the efficiency depends more on the program than on the machine: on 8 V100, one such program reached

@@ -251,7 +251,7 @@ game.show("schedule.3", accumulated)
 # passes but the last. In notebook 25 you accumulate gradients in TensorFlow.
 #
 # These are your best schedules so far, each on its example. A schedule that meets all bars always counts as better than
-# one that does not. The table has a row for each bar of all twelve puzzles, also of those in notebooks 32 to 34:
+# one that does not. The table has a row for each bar of all twelve puzzles, including those in notebooks 32 to 34:
 
 # %%
 game.best()

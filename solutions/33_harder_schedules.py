@@ -50,7 +50,7 @@ from lessons.write_the_schedule.programs import (
 #
 # A message begins when one rank has called `send` *and* the other has called `receive` with the same tensor. A rank can
 # send one message and receive another at the same time; messages over the same link follow one another. With
-# `wait=False`, both calls return at once, with what `wait` needs. Of a gradient, a copy is sent: it stays here, too.
+# `wait=False`, both calls return at once, with what `wait` needs. A gradient is sent as a copy: it stays here, too.
 #
 # These tensors can be sent:
 #

@@ -47,7 +47,7 @@ def predict(id: str, value: Any) -> None:
 
 
 def outcome(id: str, found: Any, interval: tuple[float, float] | None = None, *, how: str = "measured") -> None:
-    """Show what came of a prediction beside it, and keep both.
+    """Show the outcome beside your prediction, and keep both.
 
     id: of a prediction, also of an earlier notebook
     found: the number, word or list that `predict` asked for, in the same unit; None as long as it is not known

@@ -143,7 +143,7 @@ formula(
         (lambda n, k, b: (n % (k * b), n // (k * b)), "The two numbers are swapped: steps first."),
         (lambda n, k, b: (n / (k * b), ...), "Steps are whole numbers, but your function gives a fraction."),
         (lambda n, k, b: (-(-n // (k * b)), ...), "Rounded up: who would have no full batch in the last step?"),
-        (lambda n, k, b: (n // b, ...), "So many steps takes one worker alone. In each, every worker takes a batch."),
+        (lambda n, k, b: (n // b, ...), "One worker alone takes this many steps. In each, every worker takes a batch."),
         (
             [lambda n, k, b: (n // (k * b), n % b), lambda n, k, b: (n // (k * b), n - n // (k * b) * b)],
             "The steps are right. But this remainder is for one worker alone: how many samples do all of them read?",

@@ -75,7 +75,7 @@ formula(
         (_largest(pairs=lambda copies: [copies[:2]]), "This compares two copies. What about the others?"),
         (
             _largest(pairs=pairwise),
-            "This compares each copy with the one before it. With which one is it to be compared?",
+            "This compares each copy with the one before it. Which one must it be compared with?",
         ),
     ],
     otherwise="Take the largest absolute difference over all copies and all their entries.",

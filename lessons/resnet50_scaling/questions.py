@@ -68,7 +68,7 @@ formula(
     cases=[([1.5, 1.7, 1.6, 1.9, 1.4],), ([0.9, 1.3, 1.2],)],
     wrong=[
         (lambda speedups: (fmean(map(math.log, speedups)), ..., ...), "This is still a logarithm. What undoes `log`?"),
-        (lambda speedups: (fmean(speedups), ..., ...), "The mean is that of the speedups: take logarithms first."),
+        (lambda speedups: (fmean(speedups), ..., ...), "This is the mean of the speedups: take logarithms first."),
         (partial(_interval, root=lambda n: 1), "The ends are t standard *deviations* away. How does a mean vary?"),
         (partial(_interval, factor=1.96), "This is the factor for very many rounds. Here it is Student's t."),
         (lambda speedups: (..., *_interval(speedups)[:0:-1]), "The ends are in the wrong order: the lower one first."),

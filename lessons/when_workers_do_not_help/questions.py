@@ -30,7 +30,7 @@ formula(
     cases=((2.0, 0.5, 3.0, 2), (1.0, 0.25, 4.0, 8), (0.5, 1.0, 0.0, 1), (1.5, 0.3, 2.0, 3), (0.7, 0.6, 1.0, 5)),
     wrong=[
         (lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k), "Every rank has to wait for the exchange. Where is it?"),
-        (lambda s, c, e, k: (s + c) / (s + c / k + e), "`per_image` is for one image. How many has a step?"),
+        (lambda s, c, e, k: (s + c) / (s + c / k + e), "`per_image` is for one image. How many per step?"),
         (lambda s, c, e, k: (s + 32 * c) / (s + 32 // k * c + e), "This rounds a rank's share: keep the fraction."),
         (lambda s, c, e, k: (s + 32 * c + e) / (s + 32 * c / k + e), "Does one rank exchange anything?"),
         (lambda s, c, e, k: (s + 32 * c) / (s + 32 * c + e), "Each rank computes all 32 images. What is its share?"),
@@ -47,7 +47,7 @@ _LIKE = {
     "early": "You take the mean after steps 1, 1 + k, ... With which number do you start to count the batches?",
     "not at k": "You take the mean after all steps except each k-th. Look at the condition again.",
     "at the end": "The mean comes only after the last batch. Take it after every k-th step.",
-    "only k-th": "You use only one batch in k. Take a step for every batch, and the mean after every k-th.",
+    "only k-th": "You use only one batch in k. Take a step for every batch, and average after every k-th.",
     "sum": "You add up the weights over the ranks, but do not divide the sum by the number of ranks.",
     "gradients at k": "At every k-th step you average the gradients. By then the weights differ: average the weights.",
     "weights alone": "With momentum, you average only the weights, so each rank continues with its own velocity.",
@@ -60,7 +60,7 @@ def local_sgd(path):
     facts = equal_ranks.facts(path)
     yield (
         "No gradients provided" in str(facts["error"]),
-        "The tape recorded nothing that leads from the weights to the loss. What has to stand inside of its `with`?",
+        "The tape recorded nothing that leads from the weights to the loss. What belongs inside its `with`?",
     )
     yield from scripts.stops(facts, facts["where"])
     cases = facts["cases"]

@@ -17,7 +17,7 @@ GIVEN = ["README.md", "LICENSE", "CITATION.cff", "Makefile", "environment.yml", 
 GIVEN += [".python-version", ".devcontainer/", ".jupyter/", "labs/", "lessons/", "setup/", "slurm/sites/"]
 GIVEN += ["docs/students/", "docs/measured.md", "docs/not_run.md", "docs/jupyterlab.png"]
 # Of README.md.
-ABOUT_TEACHING = re.compile(r"## For instructors\n.*?(?=Locked are)", re.DOTALL)
+ABOUT_TEACHING = re.compile(r"## For instructors\n.*?(?=Locked versions:)", re.DOTALL)
 _PACKAGE = re.compile(r'^teach = .*\n|, "teaching"(?=\]\n)', re.MULTILINE)  # of pyproject.toml
 
 
