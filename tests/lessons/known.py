@@ -7,7 +7,6 @@ comes a text of it and the one in its place, or several such pairs. SAMPLES is {
 the answer to a question of a form]}.
 """
 
-import copy
 import functools
 import importlib
 import inspect
@@ -67,14 +66,7 @@ def _add(known, parts, sample):
     for place, part in enumerate(parts):
         if isinstance(part, forms.Value):
             right, *more = [part.of(each, sample) for each in forms.alternatives(part.right)]
-            as_text = tuple(str(value) if isinstance(value, int | float) else value for value in right)
-            rounded = [
-                tuple(
-                    float(f"{value:.{digits}g}") if isinstance(value, float) and value % 1 else value for value in right
-                )
-                for digits in (2, 3)
-            ]
-            known.right += [(*each, *sample) for each in (right, *more, as_text, *rounded)]
+            known.right += [(*each, *sample) for each in (right, *more)]
             for wrong, hint in part.wrong:
                 for each in forms.alternatives(wrong):
                     pairs = zip(part.of(each, sample), right, strict=True)
@@ -82,12 +74,10 @@ def _add(known, parts, sample):
             numbers = [value for value in right if not isinstance(value, str)]
         else:
             around = rights[:place], rights[place + 1 :]
-            known.right += [(*around[0], each, *around[1]) for each in _written(part.right, part.cases[0])]
+            known.right.append(tuple(rights))
             for wrong, hint in part.wrong:
                 mistakes = [_filled(each, part.right) for each in forms.alternatives(wrong)]
                 known.wrong += [((*around[0], each, *around[1]), hint) for each in mistakes]
-            if any(isinstance(value, list | dict | np.ndarray) for value in part.cases[0]):
-                known.wrong.append(((*around[0], _spoiling(part.right), *around[1]), _CHANGED))
             numbers = [
                 result for result in part.results(part.right) if np.ndim(result) == 0 and not isinstance(result, str)
             ]
@@ -97,24 +87,6 @@ def _add(known, parts, sample):
             known.secret += [re.escape(formula[1])] if whole else []
         digits = {f"{value:.{digits}g}" for value in numbers if value > 10 or value % 1 for digits in (2, 3, 4)}
         known.secret += [rf"(?<![\w.]){re.escape(each)}(?![\w.])" for each in digits]
-
-
-_CHANGED = "which others use after it. Work on a copy."
-
-
-def _spoiling(right):
-    """The right function, which empties an argument after its use."""
-
-    def spoiling(*arguments):
-        result = copy.deepcopy(right(*arguments))
-        for value in arguments:
-            if isinstance(value, np.ndarray):
-                value[...] = 0
-            elif isinstance(value, list | dict):
-                value.clear()
-        return result
-
-    return spoiling
 
 
 def _filled(wrong, right):
@@ -127,19 +99,3 @@ def _filled(wrong, right):
         return result
 
     return mistaken
-
-
-def _written(right, case):
-    """A right function, and ones that give other types of numbers, lists and arrays."""
-    yield right
-    for number, sequence in ((np.float64, tuple), (float, list)):
-        yield lambda *arguments, n=number, s=sequence: _other(right(*arguments), n, s)
-    if np.ndim(right(*case)):
-        yield lambda *arguments: np.array(right(*arguments))
-
-
-def _other(result, number, sequence):
-    """A result with other types."""
-    if isinstance(result, list | tuple):
-        return sequence(_other(each, number, sequence) for each in result)
-    return number(result) if isinstance(result, int | float) and not isinstance(result, bool) else result

@@ -10,6 +10,7 @@ import json
 import re
 
 import known
+import numpy as np
 import pytest
 from answers import faster_steps, resnet50_scaling
 from tree import ROOT
@@ -125,6 +126,19 @@ def test_right_answers_are_accepted_and_wrong_ones_get_a_hint_that_does_not_tell
 def not_tried(state, text):
     """Was it only read, on a machine without a sandbox, or not tried out, on one without JAX?"""
     return state != "wrong" and text.startswith((judging.OnlyRead.says, judging.NotTried.says))
+
+
+def test_a_number_may_be_rounded_to_two_or_three_digits_or_a_text():
+    form = forms.Value(2.71828, [], "Which base?", 1e-3)
+    right = {answer for answer in ("2.6", "2.7", "2.71", "2.72", "2.718") if not form.hint(judging.as_number(answer))}
+    assert right == {"2.7", "2.72", "2.718"}
+
+
+def test_a_result_may_be_any_sequence_of_numbers_and_arguments_stay_as_they_are():
+    form = forms.Formula(lambda values: [values[-1], 2.5], cases=[([1, 2],), ([3],)])
+    for kind in (tuple, np.array, lambda result: list(map(np.float64, result))):
+        assert form.hint(lambda values, kind=kind: kind([values[-1], 2.5])) is None
+    assert "Your function changes its argument 1" in form.hint(lambda values: [values.pop(), 2.5])
 
 
 ONE_RESULT = {"resnet50.14"}  # a constant is accepted here: tests/grading/made_class.py shows that the grader finds it
