@@ -22,7 +22,8 @@ again       functions called with inputs that no student has seen
 magics      cells without what belongs to a session
 plain       whether code can be judged beside its judge
 decides     what has to change before a notebook is judged again
-check       all of this for every submission, kept by content
+examine     all of this for one submission
+check       for every submission, kept by content
 rubric      what counts how much
 term        what stays when the kit or a submission changes
 pins        a comment on a mistake, for all who made it
@@ -34,7 +35,7 @@ desk        the deck as a notebook
 points      points, of what was found, rubric and marks
 sheet       grades.csv: the points of all, for people and spreadsheets
 feedback    PDF for students: what to do next, each mistake
-overview    PDF for the instructor: findings, and all that is open
+overview    text for the instructor: findings, frequent hints, and all that is open
 oral        three questions for a talk with each student
 results     all that comes out
 """

@@ -17,51 +17,18 @@ import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-
-import numpy as np
 
 from labs import devices, files, sandbox
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
-from labs.printed import about, grouped, several
-from teaching.grading import (
-    cells,
-    collect,
-    copies,
-    decides,
-    evidence,
-    handed,
-    judge,
-    likeness,
-    points,
-    rubric,
-    shown,
-    store,
-    term,
-)
-from teaching.grading.finding import SEVERITIES, Finding, by_id, looked
+from labs.printed import about
+from teaching.grading import collect, copies, decides, examine, handed, judge, likeness, points, rubric, store
+from teaching.grading.finding import SEVERITIES, Finding, by_id
 
 PR_SET_PDEATHSIG = 1  # of Linux' prctl(2)
-MOST_ANSWER = 100_000  # characters of a written answer
 _COURSE = Path(__file__).parents[2]
-
-
-@dataclass(frozen=True)
-class Piece:
-    """What one process looks at of a submission: its evidence (None), and notebooks in replay, which share a sandbox.
-
-    path: of the collected submission; submission: SHA-256 of its bytes; keys: {notebook or None: of these, and of what
-    decides what is found}
-    """
-
-    number: str
-    path: Path
-    submission: str
-    keys: dict
 
 
 def check(out, root=".", notebooks=None, execute=True, report=print, jobs=None):
@@ -84,33 +51,20 @@ def check(out, root=".", notebooks=None, execute=True, report=print, jobs=None):
     report(f"Notebooks that count: {', '.join(names)}.")
     if new := rubric.add(out, names):
         report(f"Added to rubric.toml: {', '.join(new)}.")
-    run = sorted(names, key=lambda name: -Path(root, "solutions", f"{name}.py").stat().st_size)
-    # The longest first: started last, it would end alone.
-    wanted = run if execute and not sandbox.sandbox_missing() else ()
+    wanted = names if execute and not sandbox.sandbox_missing() else ()
     keys = {None: _kit(root)} | {name: decides.judged_by(root, name) for name in wanted}
     pieces = [_new(out, number, path, keys) for number, path in submissions.items()]
     if pieces := [piece for piece in pieces if piece.keys]:
         _look_at(pieces, out, root, report, jobs or devices.cores())
-    every = [_kept(out, number, name).get("checks", {}) for number in submissions for name in names]
-    beside = dict.fromkeys(id for checks in every for id, result in checks.items() if result["how"] == "inside")
-    if beside:
-        cannot = "judged beside the student's code, since some answers cannot leave their process"
-        report(f"{several(len(beside), 'check')} {cannot}: {', '.join(beside)}.")
     return len(pieces)
 
 
 def _new(out, number, path, keys):
-    """The Piece of what of a submission was not looked at yet, as it and `keys` are now."""
+    """The examine.Piece of what of a submission was not looked at yet, as it and `keys` are now."""
     submission = hashlib.sha256(path.read_bytes()).hexdigest()
     keys = {name: hashlib.sha256(f"{submission} {key} {name}".encode()).hexdigest() for name, key in keys.items()}
-    new = {name: key for name, key in keys.items() if _kept(out, number, name).get("key") != key}
-    return Piece(number, path, submission, new)
-
-
-def _divided(piece, parts):
-    """A Piece as several, each with some of what is to be looked at: where there are more cores than submissions."""
-    shares = (list(piece.keys)[start::parts] for start in range(parts))
-    return [replace(piece, keys={name: piece.keys[name] for name in share}) for share in shares if share]
+    new = {name: key for name, key in keys.items() if store.kept(out, number, name).get("key") != key}
+    return examine.Piece(number, path, submission, new)
 
 
 def counting(out, notebooks=None):
@@ -135,23 +89,15 @@ def counting(out, notebooks=None):
 
 def _look_at(pieces, out, root, report, at_once):
     """Look at some Pieces, so many at once, and keep what is found."""
-    began, children = time.monotonic(), multiprocessing.active_children()
-    count, moved = len(pieces), {piece.number: [] for piece in pieces}
-    pieces = [each for piece in pieces for each in _divided(piece, max(1, at_once // count))]
-    left = Counter(piece.number for piece in pieces)
+    began, children, count = time.monotonic(), multiprocessing.active_children(), len(pieces)
     pool = ProcessPoolExecutor(at_once, multiprocessing.get_context("fork"), _mortal)
     try:
-        jobs = [pool.submit(_look, piece, out, root) for piece in pieces]
+        jobs = [pool.submit(examine.look, piece, out, root) for piece in pieces]
         for done, job in enumerate(as_completed(jobs), 1):
-            number, lines = job.result()
-            moved[number] += lines
-            left[number] -= 1
-            if not left[number]:
-                finished = sum(not pieces_left for pieces_left in left.values())
-                seconds = (time.monotonic() - began) / done * (len(pieces) - done)
-                said = "; ".join(filter(None, [_line(out, number), *moved[number]]))
-                time_left = f", time left {about(seconds)}" if done < len(pieces) else ""
-                report(f"{said} ({finished} of {count}{time_left})")
+            number, moved = job.result()
+            said = "; ".join(filter(None, [_line(out, number), *moved]))
+            seconds = (time.monotonic() - began) / done * (count - done)
+            report(f"{said} ({done} of {count}{f', time left {about(seconds)}' if done < count else ''})")
     except BaseException as problem:
         for worker in set(multiprocessing.active_children()).difference(children):  # with it ends its sandbox
             worker.kill()
@@ -163,42 +109,6 @@ def _look_at(pieces, out, root, report, at_once):
     finally:
         pool.shutdown(cancel_futures=True)
         handed.remove_what_was_left()
-
-
-def _look(piece, out, root):
-    """Look at a Piece, and keep what is found of each notebook when it is finished. Returns (the number of the
-    submission, lines on the checks that are judged otherwise than before)."""
-    moved, notebooks = [], [name for name in piece.keys if name]
-    with handed.opened(piece.number, piece.path) as submission:
-        with closing(judge.Walled(submission, root, notebooks)) as walled:
-            for name, key in piece.keys.items():
-                found = _replayed(submission, root, name, key, walled) if name else _evidence(submission, root)
-                moved.append(_keep(out, piece, name, {"key": key, "submission": piece.submission} | found))
-    return piece.number, moved
-
-
-def _replayed(submission, root, notebook, key, walled):
-    """{checks, told, seconds} of a notebook in replay; and no key where it is to be tried again."""
-    begin, failed = time.monotonic(), {}
-    try:
-        found, told = judge.judged(submission, root, notebook, key, walled)
-    except Exception as problem:  # of the sandbox or this machine and no fault of the student's: it is tried again
-        told = [f"{type(problem).__name__}: {problem}"[:200]]
-        found, failed = judge.unjudged(root, notebook, told[0]), {"key": ""}
-    checks = {id: asdict(result) for id, result in found.items()}
-    return {"checks": checks, "told": told, "seconds": round(time.monotonic() - begin, 1)} | failed
-
-
-def _keep(out, piece, notebook, found):
-    """Keep what was found; returns a line on the checks that are judged otherwise than before."""
-    before, moved = _kept(out, piece.number, notebook), ""
-    same_work = before.get("submission") == piece.submission
-    if notebook and same_work:
-        found["checks"] = term.carried(before["checks"], found["checks"])
-        moved = term.moved(before["checks"], found["checks"])
-    if found["key"] or not same_work:  # else what was found before stays
-        files.write(_path(out, piece.number, notebook), json.dumps(found, indent=1).encode(errors="replace"))
-    return moved
 
 
 def _mortal():
@@ -217,12 +127,8 @@ def results(out, paths=None, rules=None):
     Raises UseError for a damaged file; `check` looks again at whose it is.
     """
     numbers, counted = paths or collect.submissions(out), (rules or rubric.load(out)).checks
-    kept = {number: each for number in numbers if (each := store.read(_path(out, number)))}
-    series = [
-        copies.Series(number, name, kind, started, np.log(steps))
-        for number, each in kept.items()
-        for name, kind, started, steps in each["steps"]
-    ]
+    kept = {number: each for number in numbers if (each := store.read(store.path(out, number)))}
+    series = [copies.Series(number, *run) for number, each in kept.items() for run in each["steps"]]
     across = [
         copies.findings(series),
         likeness.findings(likeness.pairs({number: each["alike"] for number, each in kept.items()})),
@@ -243,7 +149,7 @@ def _judged(out, number, evidence, counted):
     made = {"checks": {}, "told": [], "seconds": {}}
     for lesson in tasks.lessons().values():
         name, ids = lesson.notebook, [item.id for item in lesson.task if item.id in counted]
-        replayed = store.read(_path(out, number, name))
+        replayed = store.read(store.path(out, number, name))
         if replayed and replayed["submission"] == evidence["submission"]:
             made["checks"][name], made["seconds"][name] = replayed["checks"], replayed["seconds"]
             made["told"] += [f"{name}, {line}" for line in replayed["told"]]
@@ -252,17 +158,6 @@ def _judged(out, number, evidence, counted):
             how, text = ("person", points.NOT_JUDGED) if there else ("outside", judge.NOT_HANDED_IN)
             made["checks"][name] = {id: {"state": "open", "how": how, "text": text} for id in ids}
     return made
-
-
-def _path(out, number, notebook=None):
-    return Path(out, f"checked/{number}.json" if notebook is None else f"replayed/{number}-{notebook}.json")
-
-
-def _kept(out, number, notebook=None):
-    """What is kept of a submission's evidence, or of one of its notebooks; {} where nothing can be read."""
-    with suppress(UseError):
-        return store.read(_path(out, number, notebook))
-    return {}
 
 
 @cache
@@ -274,42 +169,12 @@ def _kit(root):
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(paths))).hexdigest()
 
 
-def _evidence(submission, root):
-    """All that is found in a submission without running anything of it, as JSON."""
-    found, asked = [], tasks.items()
-    answers = {id: text[:MOST_ANSWER] for id, text in submission.course.answers.items() if id in asked}
-    if submission.contents:
-        found += looked("evidence", evidence.findings, submission)
-        found += looked("answers", likeness.of_solutions, answers, root)
-    result = {
-        "claimed": [id for id, each in submission.course.progress.items() if each.get("state") == "right"],
-        "notebooks": cells.beside(submission.contents),
-        "answers": answers,
-        "code": shown.code(submission, root),
-        "alike": likeness.own(submission.contents, answers, root),
-    }
-    result["answers"] = answers | shown.misplaced(submission.contents, answers, root)
-    result |= {"steps": [], "tables": {}}
-    found += looked("runs", _of_records, submission, result)
-    return result | {"findings": [asdict(each) for each in found]}
-
-
-def _of_records(submission, result):
-    """Put into a result what comes of the records; finds nothing."""
-    for each in copies.series(submission.number, submission.records):
-        result["steps"].append([each.name, each.kind, each.started, np.exp(each.steps).tolist()])
-    with suppress(LabsError):
-        tables = ((task, [caption, *rows]) for (task, caption), rows in submission.tables.items())
-        result["tables"] = grouped(tables)
-    return ()
-
-
 def _line(out, number):
     """A line on what was found about a submission."""
-    checks = [_kept(out, number, lesson.notebook).get("checks", {}) for lesson in tasks.lessons().values()]
+    checks = [store.kept(out, number, lesson.notebook).get("checks", {}) for lesson in tasks.lessons().values()]
     states = Counter(each["state"] for of_one in checks for each in of_one.values())
     said = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing run"
-    return f"{number}: {len(_kept(out, number)['findings'])} findings; checks: {said}"
+    return f"{number}: {len(store.kept(out, number)['findings'])} findings; checks: {said}"
 
 
 def _claims(claimed, checks):

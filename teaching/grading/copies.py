@@ -8,6 +8,7 @@ thousandth of it.
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +24,18 @@ KIT = "the kit"
 
 @dataclass(frozen=True)
 class Series:
-    """The logarithms of the step times of one run: whose, its name, kind, and when it began."""
+    """The step times of one run, in seconds: whose, its name, kind, and when it began."""
 
     owner: str
     name: str
     kind: str
     started: str | None
-    steps: np.ndarray
+    seconds: list
+
+    @cached_property
+    def steps(self):
+        """Their logarithms."""
+        return np.log(self.seconds)
 
 
 def series(owner, found):
@@ -37,7 +43,7 @@ def series(owner, found):
     for name, record in found.items():
         steps = [seconds for epoch in record.epochs if epoch.epoch for seconds in epoch.step_seconds]
         if len(steps) >= LEAST and min(steps) > 0:
-            yield Series(owner, name, record.kind, record.started, np.log(steps))
+            yield Series(owner, name, record.kind, record.started, steps)
 
 
 def kit():

@@ -1,56 +1,33 @@
-"""PDF for the instructor: points, findings and what was decided about them, mistakes, and what waits for a person."""
+"""What a person has to know of a class, as text: findings and what was decided about them, mistakes, what is open."""
 
-from pathlib import Path
 from statistics import fmean
 
-from labs.printed import few, grouped
-from labs.report import document
+from labs.printed import few, grouped, printable, several
 from teaching.grading import collect, feedback, pins, points, term
 
-MOST_HINTS, LONGEST = 20, 300
+MOST_HINTS = 20
 
 
-def pdf(graded, made):
-    """The overview of a Graded, as bytes. made: {number: its PointsLines}."""
-    found, rules, numbers = graded.found, graded.rules, sorted(made)
-    lines = grouped((line.id, line) for of_one in made.values() for line in of_one)
-    data = {
-        "title": "Overview of the submissions",
-        "count": len(found),
-        "most": f"{rules.most:g}",
-        "rows": [[number, *_row(made[number], found[number]["findings"])] for number in numbers],
-        "tasks": [[feedback.titled(id, rules), *_task(of)] for id, of in lines.items() if of[0].of],
-        "hints": [
-            [str(len(each.numbers)), feedback.titled(each.check, rules), each.hint[:LONGEST], _pinned(each, rules)]
-            for each in pins.mistakes(found)[:MOST_HINTS]
-        ],
-        "findings": [
-            [number, each.severity, f"{each.where}, {each.kind}: {each.seen}"[:LONGEST], each.honest, state]
-            for number in numbers
-            for each, state in states(found[number]["findings"], graded.own(number))
-            if each.severity != "note"
-        ],
-        "waiting": [[said, ", ".join(whose)] for said, whose in waiting(made, rules)],
-        "told": [[number, line[:LONGEST]] for number in numbers for line in found[number]["told"]],
-        "collected": [[number, line[:LONGEST]] for number, told in sorted(graded.collected.items()) for line in told],
-    }
-    return document.of_data(Path(__file__).with_name("overview.typ"), data)
+def text(graded, made):
+    """The overview of a Graded: what grades.csv and the desk do not say of the class as a whole.
 
-
-def _row(lines, findings):
-    """Points, items that are open, findings, and the first of these in words."""
-    first = [f"{each.severity}: {each.where}, {each.seen}"[:LONGEST] for each in findings[:1]]
-    return f"{points.total(lines):g}", str(sum(line.open for line in lines)), str(len(findings)), "".join(first)
-
-
-def _task(lines):
-    """Points of a check or item, the mean share of them, and how many are open."""
-    mean = fmean(line.points / line.of for line in lines)
-    return f"{lines[0].of:g}", f"{mean:.2f}", f"{sum(line.open for line in lines)}"
-
-
-def _pinned(mistake, rules):
-    return next((pin.comment for pin in rules.pin if pin.is_about(mistake.check, mistake.hint)), "")
+    made: {number: its PointsLines}
+    """
+    lines = grouped((line.id, line) for _, of_one in sorted(made.items()) for line in of_one if line.of)
+    titled = {id: feedback.titled(id, graded.rules) for id in lines}
+    parts = {"Mean share of the points": [], "Most frequent hints": [], "Findings": [], "What was seen": []}
+    for id, of_id in lines.items():
+        share, count = fmean(line.points / line.of for line in of_id), sum(line.open for line in of_id)
+        parts["Mean share of the points"].append(f"{share:.2f} of {of_id[0].of:g}, {count} open: {titled[id]}")
+    for each in pins.mistakes(graded.found)[:MOST_HINTS]:
+        who, asked = several(len(each.numbers), "submission"), feedback.titled(each.check, graded.rules)
+        parts["Most frequent hints"].append(f"{who}, {asked}: {each.hint}")
+    for number, found in sorted(graded.found.items()):
+        for each, state in states(found["findings"], graded.own(number)):
+            said = f"{number}, {each.severity}, {state}: {each.where}, {each.kind}: {each.seen} (honest: {each.honest})"
+            parts["Findings"] += [said] * (each.severity != "note")
+        parts["What was seen"] += [f"{number}: {line}" for line in (*graded.collected.get(number, ()), *found["told"])]
+    return "\n\n".join("\n".join([f"{head}:", *map(printable, of)]) for head, of in parts.items()) + "\n"
 
 
 def waiting(made, rules):
@@ -65,7 +42,7 @@ def waiting(made, rules):
 
 
 def still_open(graded, made):
-    """Lines on what a person still has to do, of the arguments of `pdf`."""
+    """Lines on what a person still has to do, of the arguments of `text`."""
     found, own = graded.found, {number: graded.own(number) for number in graded.found}
     for number, each in found.items():
         yield from term.waiting(number, each["checks"], own[number].checks)

@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -73,6 +74,18 @@ def read(path):
     path = Path(path)
     model, help = _KINDS.get(path.name) or _KINDS[path.parent.name]
     return load(path, TypeAdapter(model).validate_python, help)[0] or {}
+
+
+def path(out, number, notebook=None):
+    """The file of a submission's evidence, or of one of its notebooks."""
+    return Path(out, f"checked/{number}.json" if notebook is None else f"replayed/{number}-{notebook}.json")
+
+
+def kept(out, number, notebook=None):
+    """What is kept of a submission's evidence, or of one of its notebooks; {} where nothing can be read."""
+    with suppress(UseError):
+        return read(path(out, number, notebook))
+    return {}
 
 
 def load(path, validate, help, form="JSON") -> tuple[Any, Any]:

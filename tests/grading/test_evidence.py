@@ -196,7 +196,7 @@ def test_no_pair_of_copies_is_passed_over_among_many():
     steps = [np.log(draw.normal(1, 0.06, draw.integers(14, 40))) for _ in range(30)]
     steps += [np.log(1.07) + draw.permutation(each) for each in steps[::5]]
     steps += [each[:-2] + draw.normal(0.3, 0.001, len(each) - 2) for each in steps[:30:4]]
-    runs = [copies.Series(str(n), "run", "measured", None, each) for n, each in enumerate(steps)]
+    runs = [copies.Series(str(n), "run", "measured", None, np.exp(each)) for n, each in enumerate(steps)]
     pairs = [(one, other) for other in range(len(runs)) for one in range(other)]
     alike = {pair for pair in pairs if copies.alike(*(steps[place] for place in pair)) is not None}
     assert len(alike) >= 14 and alike == {pair[:2] for pair in copies._copies(runs)}

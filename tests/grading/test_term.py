@@ -86,7 +86,7 @@ def test_a_class_is_graded_twice_in_one_folder(tmp_path, grade, monkeypatch):
     assert ada["T5.1"] == ada["S1.1"] == ben["T5.1"] == (2.5, False), "a mark was lost"
     assert rules.checks["slurm.1"] == 4 and "slurm.2" not in rules.checks
     assert json.loads((out / "points.json").read_text())[number["Ada"]] == sum(rules.checks.values()) + 5
-    table, overview = (out / "grades.csv").read_text(), (out / "overview.pdf").read_text()
+    table, overview = (out / "grades.csv").read_text(), (out / "overview.txt").read_text()
     assert all(id in table and f"({id})" in overview for id in [*rules.checks, *rules.items])
 
 

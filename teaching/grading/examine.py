@@ -1,0 +1,96 @@
+"""What is found of one submission, and kept: its evidence, and its notebooks in replay."""
+
+import json
+import time
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from labs import files
+from labs.checks import tasks
+from labs.errors import LabsError
+from labs.printed import grouped
+from teaching.grading import cells, copies, evidence, handed, judge, likeness, shown, store, term
+from teaching.grading.finding import looked
+
+MOST_ANSWER = 100_000  # characters of a written answer
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What one process looks at of a submission: its evidence (None), and notebooks in replay, which share a sandbox.
+
+    path: of the collected submission; submission: SHA-256 of its bytes; keys: {notebook or None: of these, and of what
+    decides what is found}
+    """
+
+    number: str
+    path: Path
+    submission: str
+    keys: dict
+
+
+def look(piece, out, root):
+    """Look at a Piece, and keep what is found of each notebook when it is finished. Returns (the number of the
+    submission, lines on the checks that are judged otherwise than before)."""
+    moved, notebooks = [], [name for name in piece.keys if name]
+    with handed.opened(piece.number, piece.path) as submission:
+        with closing(judge.Walled(submission, root, notebooks)) as walled:
+            for name, key in piece.keys.items():
+                found = _replayed(submission, root, name, key, walled) if name else _evidence(submission, root)
+                moved.append(_keep(out, piece, name, {"key": key, "submission": piece.submission} | found))
+    return piece.number, moved
+
+
+def _replayed(submission, root, notebook, key, walled):
+    """{checks, told, seconds} of a notebook in replay; and no key where it is to be tried again."""
+    begin, failed = time.monotonic(), {}
+    try:
+        found, told = judge.judged(submission, root, notebook, key, walled)
+    except Exception as problem:  # of the sandbox or this machine and no fault of the student's: it is tried again
+        told = [f"{type(problem).__name__}: {problem}"[:200]]
+        found, failed = judge.unjudged(root, notebook, told[0]), {"key": ""}
+    checks = {id: asdict(result) for id, result in found.items()}
+    return {"checks": checks, "told": told, "seconds": round(time.monotonic() - begin, 1)} | failed
+
+
+def _keep(out, piece, notebook, found):
+    """Keep what was found; returns a line on the checks that are judged otherwise than before."""
+    before, moved = store.kept(out, piece.number, notebook), ""
+    same_work = before.get("submission") == piece.submission
+    if notebook and same_work:
+        found["checks"] = term.carried(before["checks"], found["checks"])
+        moved = term.moved(before["checks"], found["checks"])
+    if found["key"] or not same_work:  # else what was found before stays
+        files.write(store.path(out, piece.number, notebook), json.dumps(found, indent=1).encode(errors="replace"))
+    return moved
+
+
+def _evidence(submission, root):
+    """All that is found in a submission without running anything of it, as JSON."""
+    found, asked = [], tasks.items()
+    answers = {id: text[:MOST_ANSWER] for id, text in submission.course.answers.items() if id in asked}
+    if submission.contents:
+        found += looked("evidence", evidence.findings, submission)
+        found += looked("answers", likeness.of_solutions, answers, root)
+    result = {
+        "claimed": [id for id, each in submission.course.progress.items() if each.get("state") == "right"],
+        "notebooks": cells.beside(submission.contents),
+        "answers": answers,
+        "code": shown.code(submission, root),
+        "alike": likeness.own(submission.contents, answers, root),
+    }
+    result["answers"] = answers | shown.misplaced(submission.contents, answers, root)
+    result |= {"steps": [], "tables": {}}
+    found += looked("runs", _of_records, submission, result)
+    return result | {"findings": [asdict(each) for each in found]}
+
+
+def _of_records(submission, result):
+    """Put into a result what comes of the records; finds nothing."""
+    for each in copies.series(submission.number, submission.records):
+        result["steps"].append([each.name, each.kind, each.started, each.seconds])
+    with suppress(LabsError):
+        tables = ((task, [caption, *rows]) for (task, caption), rows in submission.tables.items())
+        result["tables"] = grouped(tables)
+    return ()
