@@ -1,19 +1,15 @@
 """What a student's `local_sgd` does on 2 ranks, beside what it should do, and beside what usual mistakes would do.
 
-The ranks are played in one process of their own, without Horovod and without a GPU. They begin with equal weights, and
-each has batches of its own. The network has a layer that is not trained.
+The ranks are played without Horovod. They begin with equal weights, and each has batches of its own. The network has a
+layer that is not trained.
 """
 
-import re
-import traceback
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
-from labs.checks import student_code
-from lessons import connected, tryout
-from lessons.tryout.play import mistake
+from labs.checks.student_code import tried
+from lessons import connected
 from lessons.when_workers_do_not_help import small
 
 RANKS = 2
@@ -31,43 +27,49 @@ MEETS = {  # whether the ranks take their mean after this step
     "gradients at k": lambda step, k: False,
 }
 MISTAKES = ("nothing", *filter(None, MEETS), "sum", "weights alone", "only k-th")
-SECONDS = 30  # that the function may compute between two exchanges
+NO_GRADIENT = "The tape recorded nothing that leads from the weights to the loss. What belongs inside its `with`?"
 _random = np.random.default_rng(2)
 IMAGES = _random.normal(size=(RANKS, STEPS, 5, 64)).astype("float32")  # 5 for each rank in each step
 LABELS = _random.integers(0, 10, IMAGES.shape[:3])
 START = small.begin(1)  # the weights with which all ranks begin
 
 
-def facts(script):
-    """What happened: {error: None or {line, code, says}, where: it happened, in words, cases: a list, right_on_1_rank}.
+def facts(path):
+    """What happened, a list with one dict for each of CASES. Functions run eagerly. Before that the cases of a script
+    that cannot be played, as a judge yields them.
 
-    Each of CASES has got: like, a list: "right", or else those of MISTAKES that give the same weights; equal: whether
-    both ranks have the same weights at the end; moved_frozen: whether the layer changed that is not trained; ahead: how
-    many batches were taken before the first step.
-    What raises on one rank, in this process, is told at once, without a try-out. Raises NotDone where scripts cannot be
-    tried out.
+    Each has got: like, a list: "right", or else those of MISTAKES that give the same weights; equal: whether both ranks
+    have the same weights at the end; moved_frozen: whether the layer changed that is not trained; ahead: how many
+    batches were taken before the first step.
     """
-    import tensorflow as tf
+    found = []
+    for case in CASES:
 
-    tf.get_logger().setLevel("ERROR")  # each check traces the step anew, and TensorFlow would warn of that
-    case = {"k": 2, "momentum": 0.0}
-    alone = on_ranks(str(Path(script).resolve()), 1, [case])
-    if "error" in alone:
-        return alone | {"where": "On 1 rank", "cases": []}
-    (found,) = tryout.try_out_script(script, [tryout.Performance(played_by=__name__)])
-    cases = [_compared(*pair) for pair in zip(CASES, found.get("cases", ()), strict=False)]
-    ((of_rank,),) = alone["cases"]
-    right = alike(np.array(of_rank["weights"]), trained(**case, mistake="never")[0])
-    return found | {"where": "On 2 ranks", "cases": cases, "right_on_1_rank": right}
+        def program(world, function, case=case):
+            return train(function, world.rank(), **case)
+
+        _, by_rank = yield from connected.played(path, "local_sgd", RANKS, program)
+        weights = np.array([rank["weights"] for rank in by_rank])
+        like = ["right"] if alike(weights, trained(**case)) else []
+        like = like or [name for name in MISTAKES if alike(weights, trained(**case, mistake=name))]
+        moved = any(rank["moved_frozen"] for rank in by_rank)
+        ahead = by_rank[0]["ahead"]
+        found.append(case | {"like": like, "equal": alike(*weights), "moved_frozen": moved, "ahead": ahead})
+    return found
 
 
-def _compared(case, by_rank):
-    """One of the `cases` of facts, from what `train` gave for this case on each rank."""
-    found = np.array([rank["weights"] for rank in by_rank])
-    like = ["right"] if alike(found, trained(**case)) else []
-    like = like or [name for name in MISTAKES if alike(found, trained(**case, mistake=name))]
-    moved = any(rank["moved_frozen"] for rank in by_rank)
-    return case | {"like": like, "equal": alike(*found), "moved_frozen": moved, "ahead": by_rank[0]["ahead"]}
+def alone(path, graphs):
+    """(whether the function is right on 1 rank, the kinds of its exchanges there) in the last of CASES; before that the
+    cases of one that cannot be played. graphs: a `tf.function` is one, as with Horovod; else it runs eagerly."""
+    world, case = connected.World(1, graphs=graphs), CASES[-1]
+    function = yield from connected.defined(path, "local_sgd", world)
+    try:
+        with connected.placed(world), tried("1 rank"):
+            (rank,) = world.play(lambda: train(function, 0, **case))
+    except connected.ConnectedError as problem:
+        yield True, str(problem)
+    right = alike(np.array(rank["weights"]), trained(**case, mistake="never")[0])
+    return right, [exchange.kind for exchange in world.exchanges]
 
 
 # What it should do
@@ -101,36 +103,6 @@ def trained(k, momentum, mistake=None):
 # What it does
 
 
-def played(script):
-    """{"error": ...} or {"cases": ...} as of `on_ranks`, in the process of a try-out."""
-    import tensorflow as tf
-
-    tf.config.threading.set_inter_op_parallelism_threads(2 * RANKS)  # a rank that waits in its graph keeps one
-    return on_ranks(script)
-
-
-def on_ranks(script, size=RANKS, cases=CASES):
-    """{"error": ...} or {"cases": [[what `train` gives on each rank] for each of the cases]} of a script."""
-    world = connected.World(size, SECONDS, graphs=True)
-    try:
-        with connected.placed(world):  # also for what the function itself imports
-            function = connected.definitions(script, world)["local_sgd"]
-            return {"cases": [world.play(lambda: train(function, world.rank(), **case)) for case in cases]}  # noqa: B023
-    except (Exception, SystemExit, student_code.Endless) as problem:
-        return {"error": _error(problem, script, world)}
-
-
-def _error(problem, script, world):
-    if isinstance(problem, student_code.Endless):
-        says = f"after {SECONDS} s rank {world.rank()} is still computing here. Does every loop end?"
-        return mistake(script, world.lines[world.rank()], says)
-    if isinstance(problem, connected.ConnectedError):
-        return mistake(script, next(filter(None, world.lines), None), str(problem))
-    text = "".join(traceback.format_exception(problem))  # of a tf.function, its message has the line
-    lines = re.findall(rf'File "{re.escape(script)}", line (\d+)', text)
-    return mistake(script, int(lines[-1]) if lines else None, student_code.error_text(problem))
-
-
 def network():
     """The one of lessons.when_workers_do_not_help.small, behind a layer that is not trained and changes nothing."""
     import keras
@@ -159,6 +131,11 @@ def train(function, rank, k, momentum):
                 ahead.append(batch)
             yield batch
 
-    function(model, optimizer, keras.losses.SparseCategoricalCrossentropy(), one_by_one(), k)
+    try:
+        function(model, optimizer, keras.losses.SparseCategoricalCrossentropy(), one_by_one(), k)
+    except ValueError as problem:
+        if "No gradients provided" not in str(problem):
+            raise
+        raise connected.ConnectedError(NO_GRADIENT) from None
     moved = (model.non_trainable_variables[0].numpy() != np.eye(64)).any()
     return {"weights": weights().tolist(), "moved_frozen": bool(moved), "ahead": len(ahead)}

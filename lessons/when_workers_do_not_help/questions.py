@@ -1,7 +1,6 @@
 """Questions of 22_when_workers_do_not_help."""
 
 from labs.checks.judging import judges
-from lessons import scripts
 from lessons.forms import formula, value
 from lessons.when_workers_do_not_help import equal_ranks
 
@@ -56,14 +55,7 @@ _LIKE = {
 
 @judges("workers.5")
 def local_sgd(path):
-    yield from scripts.whole(path)
-    facts = equal_ranks.facts(path)
-    yield (
-        "No gradients provided" in str(facts["error"]),
-        "The tape recorded nothing that leads from the weights to the loss. What belongs inside its `with`?",
-    )
-    yield from scripts.stops(facts, facts["where"])
-    cases = facts["cases"]
+    cases = yield from equal_ranks.facts(path)
     yield any(case["moved_frozen"] for case in cases), "A layer that must not be trained has changed."
     wrong = [case for case in cases if case["like"] != ["right"]]
     for some in (wrong, [case for case in wrong if not case["momentum"]]):  # momentum may add a mistake of its own
@@ -81,8 +73,12 @@ def local_sgd(path):
         "The weights are right, but you read all the batches before the first step. The script measures the time from "
         "one batch to the next: read a batch, take its step, then read the next one.",
     )
-    alone = "This is right on 2 ranks, but not on 1. Does your function take the number of ranks for granted?"
-    yield not facts["right_on_1_rank"], alone
+    alone, eager = yield from equal_ranks.alone(path, graphs=False)
+    in_a_graph, traced = yield from equal_ranks.alone(path, graphs=True)
+    lost = "This is right on 2 ranks, but not on 1. Does your function take the number of ranks for granted?"
+    yield not (alone and in_a_graph), lost
+    once = f"On 1 rank, {len(eager)} exchanges are due, but with `tf.function` there are {len(traced)}"
+    yield traced != eager, f"{once}: what Python decides inside of it is decided once, when it is traced."
 
 
 value(

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from figures import sound
-from making import SOLUTIONS, edited
+from making import SOLUTIONS
 
 from labs import jobs
+from lessons import connected
 from lessons.large_batches import late_workers
 from lessons.when_workers_do_not_help import compared, equal_ranks, pictures, small, steps, trials
 
@@ -35,25 +36,14 @@ def test_local_sgd_on_real_ranks_and_on_played_ones(needs_horovod, tmp_path):
             assert found["against_averaged_gradients"] < 1e-5 and found["against_one_process"] < 1e-5
         third = rank["cases"]["every 3rd"]
         assert third["against_averaged_gradients"] > 1e-4 and third["identical"] and not third["frozen_moved"]
-    played = equal_ranks.on_ranks(str(LOCAL_SGD))["cases"]
+    world = connected.World(2)
+    function = connected.definitions(LOCAL_SGD, world)["local_sgd"]
+    with connected.placed(world):
+        cases = equal_ranks.CASES
+        played = [world.play(lambda: equal_ranks.train(function, world.rank(), **case)) for case in cases]  # noqa: B023
     for real, case in zip(zip(*(rank["check"] for rank in ranks), strict=True), played, strict=True):
         for one, other in zip(real, case, strict=True):
             assert np.allclose(one.pop("weights"), other.pop("weights"), rtol=1e-5, atol=1e-6) and one == other
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "code", "says"),
-    [
-        ("if number % k == 0:", "if number % k == 0 and hvd.rank() == 0:", "allreduce", "1 has ended and rank 0 waits"),
-        ("if number % k == 0:", "while hvd.rank(): pass\n        if True:", "pass", "rank 1 is still computing here"),
-        ("weights), weights)", "weights), wights)", "optimizer.apply(", "'wights' is not defined"),
-    ],
-)
-def test_ranks_that_would_never_end_are_told_where(old, new, code, says, tmp_path, monkeypatch):
-    monkeypatch.setattr(equal_ranks, "SECONDS", 5)
-    (path,) = edited("workers.5", old, new)(tmp_path)
-    error = equal_ranks.on_ranks(str(path))["error"]
-    assert code in error["code"] and says in error["says"]
 
 
 # The small network
