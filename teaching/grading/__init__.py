@@ -1,7 +1,7 @@
 """Grading: from a release to points, feedback and a grade sheet.
 
 release     course.zip, what students get, and that it gives nothing away
-store       the files of a grading, each with its schema
+store       the files of a grading, as they are read
 incoming    exports and folders read, whatever comes in
 archives    zip and tar, known by their content
 cells       cells of notebooks, found by what they say, and where else work could be

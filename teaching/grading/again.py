@@ -37,7 +37,7 @@ def drawn(right, calls, seed, id=None):
     """
     draw, other, same = random.Random(seed), [], []
     own = getattr(judging.judge_of(id), "varied", None) if id else None
-    for vary in [own] if own else [_varied, _one_by_one, _mixed]:
+    for vary in [own] if own else [_varied, _one_by_one]:
         for arguments in calls[:CALLS]:
             before = _answer(right, arguments)
             tries = [_one(right, arguments, before, vary, draw) for _ in range(TRIES)]
@@ -87,22 +87,6 @@ def _varied(arguments, draw):
 def _one_by_one(arguments, draw):
     """The same, with each number of a list or array changed by itself."""
     return [_vary(each, draw, lambda value: value * draw.uniform(0.6, 1.6)) for each in arguments]
-
-
-def _mixed(arguments, draw):
-    """The same numbers in each list and array, in another order."""
-    return [_shuffled(each, draw) for each in arguments]
-
-
-def _shuffled(value, draw):
-    if isinstance(value, np.ndarray):
-        flat = value.ravel().tolist()
-        draw.shuffle(flat)
-        return np.array(flat, value.dtype).reshape(value.shape)
-    if type(value) in (list, tuple):
-        made = [_shuffled(each, draw) for each in value]
-        return type(value)(draw.sample(made, len(made)))
-    return copy.deepcopy(value)
 
 
 def _vary(value: Any, draw, number) -> Any:

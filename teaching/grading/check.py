@@ -73,12 +73,12 @@ def counting(out, notebooks=None):
     that no notebook has."""
     path, lessons = Path(out, "notebooks.json"), tasks.lessons().values()
     known = [lesson.notebook for lesson in lessons]
-    named = tuple(dict.fromkeys(notebooks or store.read(path)))
+    named = tuple(dict.fromkeys(notebooks or store.read(path).get("notebooks", ())))
     if unknown := set(named) - set(known):
         whose = "" if notebooks else f", which {path} names"
         raise UseError(f"There is no notebook {min(unknown)}{whose}. Name with --notebooks some of {', '.join(known)}.")
     if notebooks:
-        files.write(path, json.dumps(named, indent=1))
+        files.write(path, json.dumps({"notebooks": named}, indent=1))
     if named:
         return tuple(name for name in known if name in named)
     packed = collect.submissions(out).values()

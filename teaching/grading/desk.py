@@ -209,23 +209,31 @@ class Desk:
             text.value = f'<div style="line-height: 1.3; padding-top: 4px">{line}</div>'
 
     def _item_row(self, item):
-        buttons = _buttons([(name, worth) for worth, name in NAMES.items()], "4.5em")
-
-        def pressed(change):
-            if not self._drawing and change["new"] is not None:
-                self._do(self.deck.mark, item.id, change["new"])
-
-        def typed(change):
-            if change["new"]:
-                self._do(self.deck.give, item, change["new"])
+        def changed(widget):
+            if widget is buttons and buttons.value is not None:
+                self._do(self.deck.mark, item.id, buttons.value)
+            elif widget is given and given.value:
+                self._do(self.deck.give, item, given.value)
                 given.value = ""
 
-        given = ipywidgets.Text(placeholder="points", continuous_update=False, layout={"width": "5em"})
-        buttons.observe(pressed, names="value")
-        given.observe(typed, names="value")
-        row = ipywidgets.HBox([buttons, given, ipywidgets.HTML()], layout={"flex": "0 0 auto"})
+        row = self._row([(name, worth) for worth, name in NAMES.items()], "4.5em", "points", "5em", changed)
+        buttons, given, _ = row.children
         row.item = item
         return row
+
+    def _row(self, options, width, asked, field, changed):
+        """Buttons, a field that says what is asked for, and a text, which is HTML; changed(widget) is called when a
+        person has changed one of the first two."""
+        layout = {"width": "auto", "flex": "0 0 auto"}
+        style = {"button_width": width}
+        buttons = ipywidgets.ToggleButtons(options=options, value=None, style=style, layout=layout)
+        given = ipywidgets.Text(
+            placeholder=asked, continuous_update=False, layout={"flex": f"0 0 {field}", "width": field}
+        )
+        for widget in (buttons, given):
+            widget.observe(lambda change: None if self._drawing else changed(change["owner"]), names="value")
+        text = ipywidgets.HTML(layout={"flex": "1 1 auto", "width": "auto"})
+        return ipywidgets.HBox([buttons, given, text], layout={"flex": "0 0 auto"})
 
     def _pin_row(self):
         """What all read, and get, who made the mistake on top; a click on its button keeps it."""
@@ -277,25 +285,14 @@ class Desk:
             findings.value = f"<b>{_text(row.kind)}</b><ul {_TIGHT}>{shown_lines}</ul>"
 
     def _decision_row(self, number, kind):
-        buttons = _buttons(DECISIONS, "6em")
-        sentence = ipywidgets.Text(placeholder="sentence for the student", continuous_update=False)
-        sentence.layout.flex = "0 0 20em"
-        findings = ipywidgets.HTML(layout={"flex": "1 1 auto", "width": "auto"})
-        row = ipywidgets.HBox([buttons, sentence, findings])
-        row.kind, row.number = kind, number
-
-        def changed(change):
-            if not self._drawing and (change["owner"] is buttons or buttons.value == "confirmed"):
+        def changed(widget):
+            if widget is buttons or buttons.value == "confirmed":
                 self._do(self.deck.decide, kind, buttons.value, sentence.value)
 
-        for widget in (buttons, sentence):
-            widget.observe(changed, names="value")
+        row = self._row(DECISIONS, "6em", "sentence for the student", "20em", changed)
+        buttons, sentence, _ = row.children
+        row.kind, row.number = kind, number
         return row
-
-
-def _buttons(options, width):
-    layout = {"width": "auto", "flex": "0 0 auto"}
-    return ipywidgets.ToggleButtons(options=options, value=None, style={"button_width": width}, layout=layout)
 
 
 def _row_of(cells, tag):

@@ -1,7 +1,7 @@
 """A finding about the evidence: for a person, who decides. No finding takes a point by itself."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 Severity = Literal["note", "look", "serious"]
 SEVERITIES = get_args(Severity)
@@ -36,7 +36,6 @@ class Finding:
     severity: Severity
     where: str
     seen: str
-    __pydantic_config__: ClassVar = {"extra": "forbid"}  # where it is read from a file
 
     @property
     def honest(self):
@@ -54,7 +53,6 @@ class CheckResult:
     state: Literal["right", "wrong", "open"]
     how: str
     text: str = ""
-    __pydantic_config__: ClassVar = {"extra": "allow"}  # of a newer kit, where it is read from a file
 
 
 def by_id(checks):

@@ -1,79 +1,40 @@
-"""The files of a grading, each with its schema: of a damaged one a line says what is wrong, and what to do."""
+"""The files of a grading, as they are read: of a damaged one a line says what is wrong, and what to do."""
 
 import json
 import tomllib
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from labs import files, schema
 from labs.errors import UseError
 from labs.printed import mapped
-from teaching.grading.finding import CheckResult, Finding
-
-Number = Annotated[float, Field(allow_inf_nan=False)]
-Names = Annotated[list[str], Field(min_length=1)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
-
-class _StorePart(BaseModel):
-    """A part of a file; keys that a newer kit has added to it are kept."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-class Who(_StorePart):
-    """A student, as the learning platform names them."""
-
-    who: str
-    id: str
-    platform: str
-
-
-class Checked(_StorePart):
-    """What was found about a submission (teaching.grading.check)."""
-
-    key: str
-    submission: str
-    notebooks: list[str]
-    claimed: list[str]
-    answers: dict[str, str]
-    code: dict[str, str]
-    findings: list[Finding]
-    steps: list[tuple[str, str, str | None, list[Positive]]]
-    alike: dict[str, list[str]]
-    tables: dict[str, list[Annotated[list[str | list[str]], Field(min_length=2)]]]
-
-
-class ReplayedNotebook(_StorePart):
-    """One of its notebooks in replay: how each check was judged (teaching.grading.check)."""
-
-    key: str
-    submission: str
-    checks: dict[str, CheckResult]
-    told: list[str]
-    seconds: Number
-
 
 _AGAIN = "delete it and run `teach in` again, which writes it anew."
-# By name or folder: what the file holds, and what helps where it is damaged.
-_KINDS = {
-    "names.json": (dict[str, Who], "put back a copy of it: without it no number can be told to a student."),
-    "collection.json": (dict[str, list[str]], _AGAIN),
-    "points.json": (dict[str, Number], "delete it; all that is lost is whose points moved since the last time."),
-    "notebooks.json": (Names, "name those that count again: `teach in --notebooks ...`"),
-    "checked": (Checked, _AGAIN),
-    "replayed": (ReplayedNotebook, _AGAIN),
+# What helps where a file is damaged.
+_HELP = {
+    "names.json": "put back a copy of it: without it no number can be told to a student.",
+    "points.json": "delete it; all that is lost is whose points moved since the last time.",
+    "notebooks.json": "name those that count again: `teach in --notebooks ...`",
+}
+# What `teach in` finds (teaching.grading.examine), by the folder of the file: the evidence, and a notebook in replay.
+_HOLDS = {
+    "checked": {*"key submission notebooks claimed answers code findings steps alike tables".split()},
+    "replayed": {*"key submission checks told seconds".split()},
 }
 
 
 def read(path):
-    """What a JSON file of the grading holds, a dict or a list; {} where there is none. Raises UseError."""
+    """The dict that a JSON file of the grading holds; {} where there is none. Raises UseError."""
     path = Path(path)
-    model, help = _KINDS.get(path.name) or _KINDS[path.parent.name]
-    return load(path, TypeAdapter(model).validate_python, help)[0] or {}
+
+    def whole(data):
+        if not isinstance(data, dict) or not data.keys() >= _HOLDS.get(path.parent.name, set()):
+            raise ValueError("it does not hold all that this kit writes")
+
+    return load(path, whole, _HELP.get(path.name, _AGAIN))[0] or {}
 
 
 def path(out, number, notebook=None):
@@ -105,7 +66,7 @@ def load(path, validate, help, form="JSON") -> tuple[Any, Any]:
     except ValidationError as problem:
         mistake = schema.first_mistake(problem)
     except (ValueError, RecursionError) as problem:
-        mistake = f"it is not {form} ({problem})."
+        mistake = f"it is not {form} of a grading ({problem})."
     raise UseError(f"{path} is damaged: {mistake} Nothing was changed; {help}") from None
 
 
