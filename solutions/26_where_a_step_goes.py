@@ -96,15 +96,16 @@ outcome("step.1", "equal" if abs(more) < 0.01 else large if more > 0 else small,
 # | **exchange** | both ranks run a step at the same time and average their gradients |
 # | **input** | the same as **exchange**, but each batch comes from the input pipeline |
 #
-# The measurement takes a few minutes and runs in the background while you write the next answer. Do not use the cores
-# for anything else while it runs.
+# The measurement takes a few minutes. Read on meanwhile and write the next answer, but do not use the cores for anything
+# else while it runs.
 
 # %%
 pair = ("SmallCNN", small) if quick else (small, large)  # the preset test is for tests: it takes smaller networks here
 options = {"local_batch": plan.local_batch, "image_size": plan.image_size, "launcher": launcher}
 short = {"rounds": 2, "steps": 1} if quick else {}
+steps = {}
 if devices.has("horovod", "two devices"):
-    measuring = experiments.Measuring(pair, others=(plan.local_batch // 4,), **options, **short)
+    steps = {name: breakdown.measure(name, others=(plan.local_batch // 4,), **options, **short) for name in pair}
 
 # %% [markdown]
 # Write a function that takes the times of the four kinds of steps, in seconds, and returns the four parts of a step.
@@ -120,11 +121,6 @@ def parts(alone, together, exchange, input):
 
 
 check("step.2", parts)
-
-# %%
-steps = {}
-if devices.has("horovod", "two devices"):
-    steps = measuring.wait()
 
 # %%
 if answered("step.2"):
@@ -153,8 +149,11 @@ if steps:
 
 # %%
 compared = experiments.whole_steps(steps, runs)
-if compared:
-    plots.show(pictures.whole(compared, "measured", runs[0].kind))
+shown = [
+    {"network": name} | {what: pictures.in_words(*told) for what, told in of.items()} for name, of in compared.items()
+]
+if shown:
+    tables.show(shown, tuple(shown[0]), {"whole step": f"whole step ({runs[0].kind}) [95 % interval]"})
 
 # %% [markdown]
 # The **residual** is the time that the parts do not explain: Keras's loop and metrics, and the difference between the
@@ -163,7 +162,7 @@ if compared:
 # other, but not with the training run. If you used recorded runs, they come from another machine, and the residual
 # shows mainly how the two machines differ.
 #
-# Some work does not appear in these bars, because it does not lengthen the step. Here is that work, measured alone:
+# Some work does not appear in the bars above, because it does not lengthen the step. Here is that work, measured alone:
 
 # %%
 rows = [
@@ -234,9 +233,6 @@ plots.show(timelines.figure(events["fusion on"], kind=kind))
 
 # %%
 laps = {name: timeline.summary(found)[1:] for name, found in events.items()}
-plots.show(pictures.hidden(laps, kind))
-
-# %%
 shown = []
 for name, lap in laps.items():
     whole, within, after = (sum(row[f"{key}_seconds"] for row in lap) for key in ("allreduce", "within", "behind"))
@@ -315,19 +311,13 @@ given = (pair[0], plan.local_batch)
 held_out = [each for each in every if each.workers == 2 and (each.model, each.local_batch) != given]
 fitted = experiments.fitted([each for each in every if each not in held_out])
 predicted = experiments.predictions(fitted, held_out)
-if predicted:
-    plots.show(pictures.held_out(predicted))
-
-# %%
 shown = [{"configuration": row["name"]} for row in predicted]
 for line, row in zip(shown, predicted):
-    for what in ("predicted", "measured"):
-        seconds, (low, high) = row[what]
-        line[f"{what} (s) [interval]"] = f"{seconds:.3g} [{low:.3g}, {high:.3g}]"
-    line["residual"] = row["measured"][0] - row["predicted"][0]
-    line["residual / prediction"] = f"{line['residual'] / row['predicted'][0]:+.1%}"
+    line |= {f"{what} [interval]": pictures.in_words(*row[what]) for what in ("predicted", "measured")}
+    residual = row["measured"][0] - row["predicted"][0]
+    line |= {"residual": pictures.in_words(residual), "of the prediction": f"{residual / row['predicted'][0]:+.1%}"}
 if shown:
-    tables.show(shown, tuple(shown[0]), {"residual": "residual (s)"})
+    tables.show(shown)
     print(
         f"median of the relative errors: {median(abs(row['measured'][0] / row['predicted'][0] - 1) for row in predicted):.1%}"
     )

@@ -9,6 +9,7 @@ from labs.results import intervals
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure
 from lessons.drawing import logarithmic
 from lessons.when_workers_do_not_help import steps
+from lessons.where_a_step_goes.pictures import bars
 
 ONE_PROCESS = "the workers take turns in one process, and really train"
 TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -39,43 +40,21 @@ def step_parts(results):
     in the same round: a panel for each measurement, since two of them did not take turns. Whiskers: 95 % intervals.
 
     results: what steps.measure gave, for several numbers of ranks above 1. A network of which a part came out below 0
-    has no bars: it is too noisy.
+    is marked as too noisy.
     """
     figure, axes = new_figure(len(results), width=5.4, height=2.8)
-    sentences, bars = [], ()
+    sentences = []
     for axis, found in zip(axes, results, strict=True):
-        divided, ranks, name, names = steps.shares(found), found["ranks"], steps.named(found), []
-        for place, filters in zip((0, 2), (min(divided), max(divided)), strict=True):
-            of = divided[filters]
-            names += [f"{filters} filters, 1 rank", f"{filters} filters, {ranks} ranks"]
-            if noisy := too_noisy(of):
-                axis.text(0.02, place + 0.5, steps.NOISY, va="center", fontsize=9)
-                sentences.append(f"{filters} filters on {name}: {'; '.join(noisy)}.")
-                continue
-            widths, spans = (np.array(each) for each in zip(*of.values(), strict=True))
-            alone = widths[:2] * (1, ranks)
-            _stacked(axis, place, alone)
-            bars = _stacked(axis, place + 1, widths)
-            at = place + 0.76 + 0.16 * np.arange(len(widths))
-            whiskers = {"xerr": np.abs(spans.T - widths), "ls": "", "color": "black", "capsize": 2, "lw": 1}
-            axis.errorbar(np.cumsum(widths), at, **whiskers)  # each around the end of its part
-            told = ", ".join(f"{part} {share:.0%}{_between(span, '.0%')}" for part, (share, span) in of.items())
-            sentences.append(f"{filters} filters on {name}: {told}. One rank alone: {sum(alone):.0%}.")
-        axis.set_yticks(range(len(names)), names)
-        axis.set(xlabel=f"share of the network's step on {ranks} ranks", title=name, ylim=(len(names) - 0.4, -0.6))
-        axis.axvline(1, color="0.4", ls="--", lw=1)
-    if bars:
-        axes[-1].legend(bars, steps.PARTS, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        divided, name, groups = steps.shares(found), steps.named(found), {}
+        for filters in (min(divided), max(divided)):
+            noisy = too_noisy(divided[filters])
+            groups[f"{filters} filters" + f" ({steps.NOISY})" * bool(noisy)] = divided[filters]
+            told = (f"{part} {share:.0%}{_between(span, '.0%')}" for part, (share, span) in divided[filters].items())
+            sentences.append(f"{filters} filters on {name}: {', '.join(told)}. {'; '.join(noisy)}")
+        bars(axis, groups, name, unit=f"% of the network's step on {found['ranks']} ranks", scale=100)
     alt = "Parts of a step, as shares of the step on all the ranks in the same round. " + " ".join(sentences)
     note = "each panel took turns separately: compare only within a panel"
-    return finished(figure, alt, "measured", note=note)
-
-
-def _stacked(axis, place, widths):
-    """Bars of the first parts of a step beside each other."""
-    hatches = ["", "//", "..", "xx"][: len(widths)]
-    left = np.cumsum(widths) - widths
-    return axis.barh([place] * len(left), widths, 0.8, left=left, color=COLOURS, hatch=hatches, edgecolor="white")
+    return finished(figure, alt.strip(), "measured", note=note)
 
 
 def pays(alone, results, expected):
@@ -188,13 +167,13 @@ def schedule(plans):
     """When each run of a search began and ended. plans: {title: [(label, begin, end)]}, seconds from the start."""
     figure, axes = new_figure(1, width=7.0, height=1.6, rows=len(plans), sharex=True)
     sentences = []
-    for axis, (title, bars) in zip(axes, plans.items(), strict=True):
-        for place, (label, begin, end) in enumerate(bars):
+    for axis, (title, plan) in zip(axes, plans.items(), strict=True):
+        for place, (label, begin, end) in enumerate(plan):
             axis.barh(place, end - begin, left=begin, color=COLOURS[place], height=0.7)
             axis.text(begin, place, f" {label}", va="center", fontsize=8)
         axis.set(yticks=[], title=title)
         axis.invert_yaxis()
-        told = ", ".join(f"{label} from {begin:.1f} to {end:.1f} s" for label, begin, end in bars)
+        told = ", ".join(f"{label} from {begin:.1f} to {end:.1f} s" for label, begin, end in plan)
         sentences.append(f"{title}: {told}.")
     axes[-1].set(xlabel="seconds", xlim=(0, None))
     note = "one search of each kind; after the end of its bar, a run still has to close down"

@@ -1,59 +1,15 @@
 """What notebook 26 reads of notebooks 05 and 09, the steps that it measures, and what it fits to them."""
 
-import threading
-import time
 from dataclasses import replace
 from statistics import fmean
 
 from labs import recorded, results
 from labs.errors import UseError
-from labs.jobs import bar
 from labs.measure import breakdown
 from labs.printed import several
 from labs.results import intervals, metrics
 from lessons.resnet152_scaling.experiments import earlier, largest_kept
 from lessons.where_a_step_goes.fitted import Fit
-
-
-class Measuring(threading.Thread):
-    """Measures networks one after the other in the background, each with `breakdown.measure`.
-
-    `wait` collects. What is computed meanwhile takes from the cores, and shows in the steps. The measurement ends with
-    this process, also where nobody waited.
-    """
-
-    jobs = ()  # none whose rate a bar could show
-
-    def __init__(self, models, **options):
-        super().__init__(name="breakdown", daemon=True)
-        self._models, self._options, self._found = models, options, {}
-        self._problem, self._begun = None, time.monotonic()
-        self.start()
-
-    @property
-    def state(self):
-        return "running" if self.is_alive() else "failed" if self._problem else "finished"
-
-    def run(self):
-        try:
-            for model in self._models:
-                self._found[model] = breakdown.measure(model, **self._options, show=False)
-        except Exception as problem:  # for the one who waits
-            self._problem = problem
-
-    def wait(self):
-        """{model: what `breakdown.measure` returns}, once all are done, with a bar; an interrupt ends the waiting.
-
-        Raises what that raises.
-        """
-        with bar.shown("steps", self) as update:
-            while self.state == "running":
-                self.join(0.3)
-                said = f"{len(self._found)} of {len(self._models)} networks measured"
-                update({}, time.monotonic() - self._begun, said)
-        if self._problem:
-            raise self._problem
-        return self._found
 
 
 def fitted(measured):
@@ -128,7 +84,8 @@ def whole_steps(steps, runs):
 
 
 def predictions(found, measured):
-    """Rows of pictures.held_out: what a Fit says of MeasuredSteps, and how long their steps took; [] without a Fit.
+    """Rows {name, predicted, measured}: what a Fit says of MeasuredSteps, and how long their steps took, each (seconds,
+    interval or None); [] without a Fit.
 
     Intervals: of predictions the noise of the fitted steps; of measured steps over rounds, valid for these minutes.
     """

@@ -1,5 +1,5 @@
-"""Pictures for notebook 26: the parts of a measured step, their sum beside a whole step, predicted steps beside
-measured ones; and, with controls, how the backward pass hides messages and how both networks would scale.
+"""Pictures for notebook 26: the parts of a measured step, from which batch on the exchange can be hidden; and, with
+controls, how the backward pass hides messages and how both networks would scale.
 
 The last one is computed (lessons.where_a_step_goes.what_if). Nothing here runs TensorFlow, except the first call of
 `what_if.networks`, in another process: facts of a network are kept (lessons.counts).
@@ -7,16 +7,14 @@ The last one is computed (lessons.where_a_step_goes.what_if). Nothing here runs 
 
 from functools import lru_cache
 from itertools import pairwise
-from statistics import fmean
 
 import numpy as np
 
 from labs.errors import number
 from labs.measure import breakdown as measured
-from labs.results import intervals
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure
 from lessons.canvas import boxes, canvas, done
-from lessons.drawing import beside, logarithmic
+from lessons.drawing import logarithmic
 from lessons.reduce import ring_seconds
 from lessons.step_model import BACKWARD, fused
 from lessons.where_a_step_goes.what_if import NAMES, WORKERS, efficiencies, first_below, fits, networks, steps
@@ -26,8 +24,8 @@ PARTS = {  # of a step, in the order of what_if.StepParts
     "waiting for the slowest": COLOURS[4],
     "all-reduce that is not hidden": COLOURS[1],
 }
+HATCHES = ("", "//", "..", "xx")
 VALID = "intervals, valid only for these minutes"
-OUTSIDE = {"fontsize": 9, "loc": "center left", "bbox_to_anchor": (1.0, 0.5)}  # where a legend lies
 
 
 def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision="float32", fusion=128, accumulation=1):
@@ -71,40 +69,29 @@ def _digits(value):
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def _in_words(seconds, interval=None):
+def in_words(seconds, interval=None):
     """Milliseconds, with their interval where there is one."""
     between = interval and f" [{', '.join(_digits(1e3 * end) for end in interval)}]"
     return f"{_digits(1e3 * seconds)} ms{between or ''}"
 
 
-def _bar(axis, place, seconds, interval, left=0.0, **look):
-    """A bar in milliseconds, from `left` to either side; interval: of its end, or None."""
-    end = left + seconds
-    whiskers = interval and [[1e3 * abs(end - bound)] for bound in interval]
-    look |= {"ecolor": "black", "capsize": 3, "edgecolor": "white"}
-    axis.barh(place, 1e3 * seconds, 0.7, left=1e3 * left, xerr=whiskers, **look)
-
-
-def _rows(axis, names, title):
-    """A row for each name, the first one at the top."""
-    axis.set_yticks(range(len(names)), names)
-    axis.set(ylim=(len(names) - 0.4, -0.6), xlabel="milliseconds per step", title=title)
-    axis.xaxis.set_major_formatter(lambda value, _: _digits(value))
-
-
-def _bars(axis, groups, colours, title, without=None):
-    """A bar for each part of each group, {name: {part: (seconds, (low, high) or None)}}, from 0 to either side; none
-    for the part `without`. Returns them in words."""
-    names, sentences = [], []
+def bars(axis, groups, title, unit="milliseconds", scale=1e3, without=None):
+    """A bar for each part of each group, {name: {part: (value, (low, high) or None)}}, from 0 to either side, the first
+    one at the top; none for the part `without`. The axis has values times `scale`."""
+    names = []
     for name, parts in groups.items():
-        for (part, told), colour, hatch in zip(parts.items(), colours, ("", "//", "..", "xx"), strict=False):
+        for (part, (value, interval)), colour, hatch in zip(
+            parts.items(), COLOURS, ("", "//", "..", "xx"), strict=False
+        ):
             if part != without:
-                _bar(axis, len(names), *told, color=colour, hatch=hatch)
+                whiskers = interval and [[scale * abs(value - bound)] for bound in interval]
+                look = {"color": colour, "hatch": hatch, "ecolor": "black", "capsize": 3, "edgecolor": "white"}
+                axis.barh(len(names), scale * value, 0.7, xerr=whiskers, **look)
             names.append(f"{name}: {part}")
-        sentences.append(f"{name}: {', '.join(f'{part} {_in_words(*told)}' for part, told in parts.items())}.")
     axis.axvline(0, color="black", lw=1)
-    _rows(axis, names, title)
-    return " ".join(sentences)
+    axis.set_yticks(range(len(names)), names)
+    axis.set(ylim=(len(names) - 0.4, -0.6), xlabel=unit, title=title)
+    axis.xaxis.set_major_formatter(lambda value, _: _digits(value))
 
 
 def breakdown(results):
@@ -112,68 +99,17 @@ def breakdown(results):
     own. A part below 0 is drawn to the left of 0. results: of labs.measure.breakdown.measure."""
     figure, (axis, small) = new_figure(2, width=5.2, height=1.0 + 1.0 * len(results), sharey=True)
     parts = {found["model"]: measured.parts(found) for found in results}
-    said = _bars(axis, parts, COLOURS, "parts of a step")
-    _bars(small, parts, COLOURS, "only the differences, enlarged", without="computation")
+    bars(axis, parts, "parts of a step")
+    bars(small, parts, "only the differences, enlarged", without="computation")
     longest = max(abs(bar.get_width()) for bar in small.patches)
     low, high = small.get_xlim()
     small.set_xlim(max(low, -2 * longest), min(high, 2 * longest))  # a long whisker leaves the bars their size
-    about = f"Parts of a step on {measured.WORKERS} workers in milliseconds, with {VALID}. "
-    return finished(
-        figure, about + said, *(found["kind"] for found in results), note=f"whiskers: {VALID}; long ones are cut"
-    )
-
-
-def whole(compared, *kinds):
-    """The sum of the parts beside a whole step, and the residual, with intervals.
-
-    compared: {name of a network: what `experiments.whole_step` says}; kinds: "measured" or "recorded", first of the
-    parts, then of the whole steps.
-    """
-    figure, (axis,) = new_figure(1, width=8.0, height=0.9 + 0.8 * len(compared))
-    said = _bars(axis, compared, (COLOURS[5], COLOURS[0], COLOURS[1]), "sum of the parts and a whole step")
-    about = f"A step's parts, summed, beside a whole step of a training run; {VALID}. "
-    return finished(figure, about + said, *kinds, note=f"whiskers: {VALID}")
-
-
-def held_out(rows):
-    """Predicted steps beside measured ones. rows: dicts {name, predicted: (seconds, interval or None), measured: the
-    same}. Intervals of predicted steps hold the noise of the fitted ones; those of measured steps are valid for
-    these minutes only."""
-    figure, (axis,) = new_figure(1, width=8.0, height=1.0 + 0.55 * len(rows))
-    groups, residuals = {}, []
-    for place, row in enumerate(rows):
-        told = {what: row[what] for what in ("predicted", "measured")}
-        residual = f"{row['measured'][0] / row['predicted'][0] - 1:+.1%}"
-        right = 1e3 * max(max(interval or (seconds,)) for seconds, interval in told.values())
-        beside(axis, residual, (right, 2 * place + 0.5), (8, -3), fontsize=9)
-        groups[row["name"]] = told
-        residuals.append(f"{row['name']} {residual}")
-    said = _bars(axis, groups, (COLOURS[1], COLOURS[0]), "steps that the fit did not use")
-    axis.set_xlim(0, 1.12 * axis.get_xlim()[1])
-    about = f"Predicted steps with the noise of the fitted ones, and measured steps with {VALID}. "
-    note = "whiskers: noise of the fitted steps; measured: valid only for these minutes; right: residual"
-    text = f"{about}{said} Residuals, of the prediction: {', '.join(residuals)}."
-    return finished(figure, text, "predicted", "measured", note=note)
-
-
-def hidden(cases, kind="measured"):
-    """All-reduce of a step within the backward pass and after it, one bar for each of `cases`: {name: rows of
-    lessons.timeline.summary}. Whiskers: intervals over the steps, valid only for these minutes."""
-    figure, (axis,) = new_figure(1, width=8.0, height=1.1 + 0.45 * len(cases))
-    sentences = []
-    for place, (name, rows) in enumerate(cases.items()):
-        within, after = (fmean(row[f"{key}_seconds"] for row in rows) for key in ("within", "behind"))
-        span = intervals.mean([row["allreduce_seconds"] for row in rows]).interval
-        _bar(axis, place, within, None, color=COLOURS[2])
-        _bar(axis, place, after, span, left=within, color=COLOURS[1], hatch="//")
-        told = f"{_in_words(within)} within the backward pass, {_in_words(after)} after it"
-        sentences.append(f"{name}: {told}; together {_in_words(within + after, span)}.")
-    _rows(axis, list(cases), "how much of the all-reduce is within the backward pass")
-    axis.set(xlabel="milliseconds of all-reduce per step", xlim=(0, None))
-    axis.legend(["within the backward pass", "after it"], **OUTSIDE)
-    about = "All-reduce of a step within the backward pass and after it. "
-    note = "whiskers: intervals over steps, valid only for these minutes"
-    return finished(figure, about + " ".join(sentences), kind, note=note)
+    about = f"Parts of a step on {measured.WORKERS} workers, with {VALID}. "
+    said = [
+        f"{name}: {', '.join(f'{part} {in_words(*told)}' for part, told in of.items())}." for name, of in parts.items()
+    ]
+    note, kinds = f"whiskers: {VALID}; long ones are cut", (found["kind"] for found in results)
+    return finished(figure, about + " ".join(said), *kinds, note=note)
 
 
 STEP = {"backward": 0.1, "workers": 8}  # of the simulated step: seconds of its backward pass, and workers on a ring
@@ -256,11 +192,11 @@ def threshold(image_seconds, bandwidth, sizes, thresholds):
         took, megabytes, images = size / bandwidth, f"{size / 1e6:.3g} MB", f"{_digits(thresholds[name])} images"
         axis.axhline(1e3 * took, color=colour, ls=dash, lw=2, label=f"all-reduce of {megabytes} ({name})")
         axis.plot([thresholds[name]], [1e3 * took], marker, color=colour, ms=9, label=f"threshold: {images}")
-        sentences.append(f"{name}: {megabytes} take {_in_words(took)}; hidden from {images} on.")
+        sentences.append(f"{name}: {megabytes} take {in_words(took)}; hidden from {images} on.")
     logarithmic(axis, [2**k for k in range(0, doublings + 1, max(1, doublings // 8))])
     axis.set(xlabel="images per worker and step", ylabel="milliseconds", yscale="log")
     axis.set_title("where the backward pass can hide the exchange")
-    axis.legend(**OUTSIDE)
+    axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     about = "Time of the backward pass and of the all-reduce over the batch, both axes logarithmic. "
     note = "two straight lines, from one step and one bandwidth"
     return finished(figure, about + " ".join(sentences), "predicted", note=note)

@@ -31,15 +31,10 @@ from lessons.report import pictures as ELEVEN
 from lessons.resnet50_scaling import pictures as FIVE
 from lessons.start_here import first
 from lessons.start_here import pictures as ZERO
-from lessons.where_a_step_goes import experiments, what_if
 from lessons.where_a_step_goes import pictures as TWELVE
+from lessons.where_a_step_goes import what_if
 
 FIFTY, LARGER = what_if.NAMES
-HELD_OUT = [
-    {"name": "a", "predicted": (0.30, (0.28, 0.33)), "measured": (0.36, (0.35, 0.37))},
-    {"name": "b", "predicted": (1.0, None), "measured": (0.9, None)},
-]
-ROW = {"allreduce_seconds": 0.30, "within_seconds": 0.27, "behind_seconds": 0.03}
 THRESHOLD = (0.01, 1e9, {"float32": 80e6, "float16": 40e6}, {"float32": 12.0, "float16": 6.0})
 APART = ({"MirroredStrategy": 5e-7, "JAX, 2 devices": 3e-7}, 5e-6, 0.05)
 
@@ -51,9 +46,6 @@ def measured(model=FIFTY, factor=1.0, **changed):
     return {"kind": "measured", "model": model, "ranks": 2, "local_batch": 64, "seconds": {"64": seconds}}
 
 
-WHOLE = experiments.whole_step(measured(), [1.0, 1.04])
-RESIDUALS = "predicted 300 ms [280, 330], measured 360 ms [350, 370]. b: predicted 1,000 ms", "prediction: a +20.0%"
-TOGETHER = "on: 270 ms within the backward pass, 30 ms after it; together 300 ms ["
 EPOCHS = [
     Run(epochs=numbered([Epoch(seconds=9.0), Epoch(seconds=s)]), configuration=Configuration(workers=k))
     for k, s in ((1, 3.0), (2, 2.0))
@@ -71,10 +63,7 @@ PICTURES = [  # the stamp, a function, what it is given, words of the text alter
     ("simulated", SEVEN.ranks, (2, 4), "size 8, on every node local size 4", "rank 6 is local rank 2 on GPU 2"),
     ("measured", SHARDS.epoch_times, ({"one": EPOCHS},), "Seconds per epoch of one: 3.00 on 1, 2.00 on 2."),
     ("simulated", ELEVEN.flawed, (), "logarithmic axes", "2.6 on 8"),
-    ("measured and recorded", TWELVE.whole, ({FIFTY: WHOLE}, "measured", "recorded"), "residual 46.7 ms ["),
     ("measured", TWELVE.breakdown, ([measured(), measured(LARGER, 2.4)],), "exchange and waiting 100 ms [100, 100]"),
-    ("measured and predicted", TWELVE.held_out, (HELD_OUT,), *RESIDUALS),
-    ("measured", TWELVE.hidden, ({"on": [ROW] * 2, "off": [ROW]},), TOGETHER),
     ("predicted", TWELVE.threshold, THRESHOLD, "float16: 40 MB take 40 ms", "hidden from 6 images on"),
     ("measured", MEMORY.recompute, (PEAKS,), "batch 8: kept 256 MiB, blocks of 6 128 MiB."),
     ("measured", FOURTEEN.apart, APART, "JAX, 2 devices 3.0e-07", "is 5.0e-06", "10000 times as much"),

@@ -188,7 +188,7 @@ def test_pictures_of_why_scaling_fails_have_their_stamp_and_numbers_in_words():
     for kind, draw, given, *words in (
         ("measured and predicted", pictures.pays, paid, "1.48"),
         ("measured", pictures.step_parts, ([measured(), FOUR],), "MPI: start of operations 20% (", "Gloo, oversubs"),
-        ("measured", pictures.step_parts, ([NOISY],), "MPI: too noisy to tell 'sharing the machine'", "over MPI: st"),
+        ("measured", pictures.step_parts, ([NOISY],), "MPI: start of", "too noisy to tell 'sharing"),
         ("simulated", LOCAL, (BY,), "sorted: 0.903", "0.600", "3 seeds"),
         ("measured", pictures.critical, (ROWS, (27.0, 24.0)), "345", "B_crit 24 images", "1.6 at 512"),
         ("measured", pictures.critical, (ROWS, None), "345"),
