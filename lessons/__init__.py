@@ -8,7 +8,7 @@
     drawing             what all of them share
     asked               the question that a measured speedup raises, and what several judges ask of an answer
     connected           a function on several ranks that exchange, played in one process: 02, 08, 20 to 22, 25
-    tryout              a training script, or ranks, tried out in a process of their own: what happened, as facts
+    tryout              a training script tried out in a process of its own: what happened, as facts
     scripts             what every judge of a script begins with: is it there, is it blank, where does it stop?
     training_scripts    what is asked of a training script, by what it did when it was tried out: 05 to 09
     batch_scripts       is a batch script right: 06, 08, 09, 20

@@ -1,9 +1,7 @@
-"""What lessons ask and read alike: the question that a speedup raises, which one cannot be, what is only rounded."""
+"""What lessons ask and read alike: the question that a speedup raises, and which one cannot be."""
 
 import math
 import re
-
-import numpy as np
 
 from labs.checks.judging import TooNoisy
 
@@ -34,23 +32,6 @@ def undecided(sentence, interval, even, above, below, seen):
     right = above if low > even else below if high < even else "can't tell"
     sides = f"Does all of it lie on one side of {even:g}, and on which?"
     yield given != right, f"{seen} ranges from {low:.3g} to {high:.3g}. {sides}"
-
-
-def rounded(given, wanted):
-    """Whether numbers are those wanted but for rounding, or cutting off, after 0 to 4 decimals.
-
-    given, wanted: numbers, or equally long (nested) lists of them; ask only where they are not the same
-    """
-
-    def alike(one, other):
-        scales = [10.0**decimals for decimals in range(5)]
-        shorter = [cut(other * scale) / scale for scale in scales for cut in (np.round, np.trunc)]
-        return np.isclose(one, [other, *shorter], rtol=1e-6, atol=1e-9).any()
-
-    return all(map(alike, np.ravel(given), np.ravel(wanted)))
-
-
-ROUNDED = "Only the rounding is wrong: leave the number as it is."
 
 
 def refuse_noise(*runs):

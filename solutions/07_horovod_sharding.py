@@ -393,7 +393,7 @@ if repaired:
     plots.show(
         pictures.epoch_times({"colleague.py": [record_1, record_2], "repaired.py": [runs["repaired", 1], repaired]})
     )
-    outcome("sharding.11", experiments.epoch_seconds(repaired) / experiments.epoch_seconds(runs["repaired", 1]))
+    outcome("sharding.11", repaired.epoch_seconds.value / runs["repaired", 1].epoch_seconds.value)
 
 # %% [markdown]
 # On 1 rank, both scripts do the same. On 2 ranks:
@@ -409,8 +409,8 @@ if repaired:
                 "steps": record.steps,
                 "processed": record.steps * record.global_batch,
                 "loss": record.epochs[-1].metrics["loss"],
-                "epoch (s)": experiments.epoch_seconds(record),
-                "step (ms)": 1000 * experiments.epoch_seconds(record) / record.steps,
+                "epoch (s)": record.epoch_seconds.value,
+                "step (ms)": 1000 * record.epoch_seconds.value / record.steps,
             }
             for name, record in (("colleague.py", record_2), ("repaired.py", repaired))
         ]

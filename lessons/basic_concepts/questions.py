@@ -123,7 +123,6 @@ formula(
     right=lambda k, m: (k - 1) / (m + k - 1),
     cases=[(4, 4), (2, 1), (8, 3), (1, 5)],
     wrong=[
-        (lambda k, m: (k - 1) / k, "This is the share without micro-batches. Where does their number come in?"),
         (lambda k, m: (k - 1) / m, "You divide by the working turns. In what share of *all* turns does a device wait?"),
         (lambda k, m: m / (m + k - 1), "In this share of the turns a device works. In what share does it wait?"),
         (lambda k, m: (k - 1) / (m + k), "Nearly. Count the turns for 2 devices and 1 micro-batch."),

@@ -1,9 +1,6 @@
 """The runs of notebook 07: two ranks that take unequal steps, and a script on 1 and on 2 ranks."""
 
-import numpy as np
-
-from labs import devices, jobs, presets
-from labs.results.run import load
+from labs import devices, jobs, presets, results
 
 
 def unequal(steps_0, steps_1):
@@ -21,7 +18,7 @@ def unequal(steps_0, steps_1):
 
 def on_1_and_2_ranks(script, name, local_batch):
     """Train with a script on 1 and on 2 ranks, in turns, 6 epochs of 1792 images (a test trains for 2 of 256):
-    {(name, ranks): run record}, empty if one did not finish.
+    {(name, ranks): run}, empty if one did not finish.
 
     local_batch: images per step of each rank. Empty, too, without Horovod; then one line says so.
     """
@@ -35,9 +32,4 @@ def on_1_and_2_ranks(script, name, local_batch):
             turns.start(script, *asked, name=f"{name}_w{ranks}", ranks=ranks)
     if turns.state != "finished":
         return {}
-    return {(name, ranks): load(job.record) for ranks, job in zip((1, 2), turns.jobs, strict=True)}
-
-
-def epoch_seconds(run):
-    """Mean seconds of an epoch of a run record; the first one is left out."""
-    return float(np.mean([epoch.seconds for epoch in run.epochs[1:]]))
+    return {(name, run.workers): run for run in results.load(job.record for job in turns.jobs)}

@@ -25,22 +25,14 @@ def earlier(plan, name, strategy, network=SMALL):
     return list(files.values()) if all(same) else []
 
 
-def lacks(small_files, large):
-    """What is missing for a comparison of your own runs of both networks, as a sentence; "" if nothing is.
+def lacks(small_files, large_files):
+    """What is missing for a comparison of your own finished runs of both networks, as a sentence; "" if nothing is.
 
-    small_files: what `earlier` found; large: the same of the larger network, or its jobs.Turns. Hardware must be of one
-    kind.
+    small_files, large_files: of each network, as `earlier` finds them. Hardware must be of one kind.
     """
-    missing, now, large_files = [], "notebook 09", large
-    if not isinstance(large, list):
-        now = f"this notebook: {f'yours are {large.state}' if large.jobs else 'none were started'}"
-        large_files = [job.record for job in large.jobs if large.state == "finished"]
-    if not small_files:
-        missing.append(f"finished runs of {SMALL}, of these sizes and versions (notebook 05)")
-    if not large_files:
-        missing.append(f"finished runs of {LARGE} ({now})")
-    if missing:
-        return f"You have no {'; no '.join(missing)}."
+    found = {f"{SMALL} (notebook 05)": small_files, f"{LARGE} (notebook 09)": large_files}
+    if missing := [network for network, files in found.items() if not files]:
+        return f"You have no finished runs, of these sizes and versions, of {' and of '.join(missing)}."
     hardware = sorted({str(load(file).hardware) for file in (*small_files, *large_files)})
     return f"Your own runs come from different hardware: {', '.join(hardware)}." if len(hardware) > 1 else ""
 

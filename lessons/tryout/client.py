@@ -28,7 +28,6 @@ class Performance:
     rank: int | None = None
     size: int = 1
     local_size: int = 1  # ranks of each node
-    played_by: str | None = None  # a module: the facts are what its `played(script)` returns, a dict
 
 
 def horovod_numbers(rank: int, size: int, local_size: int) -> dict[str, int]:
