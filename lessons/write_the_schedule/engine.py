@@ -13,7 +13,7 @@ is how often each micro-batch is in it, of activations and errors how often the 
 often they were updated. So it can say what is wrong with a sum.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from inspect import signature
 from math import inf
 from typing import NamedTuple
@@ -125,51 +125,6 @@ class Transfer:
             self.brought[tensor].setdefault(part, []).append(content)
 
 
-@dataclass
-class PlayedSchedule:
-    """What came of it. changes: for each rank (time, MB, tensor) of what its memory gets and frees; sent: MB by rank;
-    problem: why it is not right, or None; cycle: [(rank, text, rank that it waits for)] of a deadlock."""
-
-    case: Case
-    changes: list
-    sent: list
-    events: list = field(default_factory=list)
-    transfers: list = field(default_factory=list)
-    problem: str | None = None
-    cycle: list = field(default_factory=list)
-
-    @property
-    def time(self):
-        return max((each.end for each in (*self.events, *self.transfers)), default=0.0)
-
-    @property
-    def idle(self):
-        """Share of the ranks' time in which they do not compute."""
-        busy = sum(each.end - each.begin for each in self.events if each.word != "wait")
-        return 1 - busy / (self.case.ranks * self.time) if self.time else 0.0
-
-    def memory(self, rank):
-        """[(time, MB from then on)] of a rank, by time. What is freed at a moment makes room for what comes then."""
-        found, used = [], 0.0
-        for time, change, _ in sorted(self.changes[rank], key=lambda each: (round(each[0], 9), each[1] > 0)):
-            used += change
-            found.append((time, used))
-        return found
-
-    @property
-    def peaks(self):
-        """The most MB that each rank holds at a time."""
-        return [max((used for _, used in self.memory(rank)), default=0.0) for rank in range(self.case.ranks)]
-
-    def holds(self, rank, time):
-        """{(kind, layer, batch): MB} of the tensors that a rank holds at a time."""
-        found = {}
-        for when, change, tensor in self.changes[rank]:
-            if when <= time + 1e-9:
-                found[tensor] = found.get(tensor, 0.0) + change
-        return {tensor: size for tensor, size in found.items() if size > 1e-9}
-
-
 def named(kind, layer, batch, parts=()):
     """A tensor as it is written: gradient(3, 0, 1)."""
     if kind == "activation" and layer == -1:
@@ -278,26 +233,63 @@ def _added(contents):
 
 def play(case, programs):
     """The PlayedSchedule of the operations of each rank, as programs give them; its `problem` says what is wrong."""
-    return _Play(case).played(programs)
+    played = PlayedSchedule(case)
+    try:
+        played._play(programs)
+    except _Wrong as wrong:
+        played.problem = str(wrong)
+    return played
 
 
-class _Play:
+class PlayedSchedule:
+    """What came of it. sent: MB by rank; events, transfers: lists of Event and Transfer; problem: why it is not right,
+    or None; cycle: [(rank, text, rank that it waits for)] of a deadlock."""
+
     def __init__(self, case):
-        self.case, self.every = case, tuple(range(case.ranks))
-        self.ranks, self.messages, self.meetings = [_ScheduleRank(case, place) for place in self.every], {}, []
-        self.found = PlayedSchedule(case, [rank.changes for rank in self.ranks], [0.0] * case.ranks)
-        self.free = {}  # {("out" or "into", rank): when this link is free again}
+        self.case, self.sent, self.events, self.transfers = case, [0.0] * case.ranks, [], []
+        self.problem: str | None = None
+        self.cycle = []
+        self._every = tuple(range(case.ranks))
+        self._ranks, self._messages, self._meetings = [_ScheduleRank(case, place) for place in self._every], {}, []
+        self._free_at = {}  # {("out" or "into", rank): when this link is free again}
 
-    def played(self, programs):
-        try:
-            for rank, operations in zip(self.ranks, programs, strict=True):
-                rank.operations = self._read(rank.number, operations)
-            while ready := [r for r in self.ranks if r.waits is None and r.step < len(r.operations)]:
-                self._do(min(ready, key=lambda rank: (rank.now, rank.number)))
-            self._ended()
-        except _Wrong as wrong:
-            self.found.problem = str(wrong)
-        return self.found
+    @property
+    def time(self):
+        return max((each.end for each in (*self.events, *self.transfers)), default=0.0)
+
+    @property
+    def idle(self):
+        """Share of the ranks' time in which they do not compute."""
+        busy = sum(each.end - each.begin for each in self.events if each.word != "wait")
+        return 1 - busy / (self.case.ranks * self.time) if self.time else 0.0
+
+    def memory(self, rank):
+        """[(time, MB from then on)] of a rank, by time. What is freed at a moment makes room for what comes then."""
+        found, used = [], 0.0
+        for time, change, _ in sorted(self._ranks[rank].changes, key=lambda each: (round(each[0], 9), each[1] > 0)):
+            used += change
+            found.append((time, used))
+        return found
+
+    @property
+    def peaks(self):
+        """The most MB that each rank holds at a time."""
+        return [max((used for _, used in self.memory(rank)), default=0.0) for rank in range(self.case.ranks)]
+
+    def holds(self, rank, time):
+        """{(kind, layer, batch): MB} of the tensors that a rank holds at a time."""
+        found = {}
+        for when, change, tensor in self._ranks[rank].changes:
+            if when <= time + 1e-9:
+                found[tensor] = found.get(tensor, 0.0) + change
+        return {tensor: size for tensor, size in found.items() if size > 1e-9}
+
+    def _play(self, programs):
+        for rank, operations in zip(self._ranks, programs, strict=True):
+            rank.operations = self._read(rank.number, operations)
+        while ready := [r for r in self._ranks if r.waits is None and r.step < len(r.operations)]:
+            self._do(min(ready, key=lambda rank: (rank.now, rank.number)))
+        self._ended()
 
     # Reading: a program may hold anything
 
@@ -354,7 +346,7 @@ class _Play:
             raise ValueError(kind)
         layer = whole("layer", layer, -of_batch, self.case.layers - 1)
         batch = self._value("batch", batch) if of_batch else None
-        return (kind, layer, batch), tuple(sorted({self._value("a part", part) for part in parts})) or self.every
+        return (kind, layer, batch), tuple(sorted({self._value("a part", part) for part in parts})) or self._every
 
     # Playing
 
@@ -377,7 +369,7 @@ class _Play:
 
     def _compute(self, rank, word, text, layer=0, batch=None, split=None):
         """One operation of the rank alone: what it needs must be there, what it makes is there from its begin on."""
-        case, own, every = self.case, (rank.number,), self.every
+        case, own, every = self.case, (rank.number,), self._every
         weight, slope = ("weights", layer, None), ("gradient", layer, None)
         part, made, gone = own if split else every, {}, []
         if word == "load":
@@ -425,7 +417,7 @@ class _Play:
 
     def _event(self, rank, end, word, text, batch=None):
         if end > rank.now:
-            self.found.events.append(Event(rank.number, rank.now, end, word, text, batch))
+            self.events.append(Event(rank.number, rank.now, end, word, text, batch))
 
     def _free(self, rank, line, tensors, keep):
         for tensor, parts in tensors:
@@ -444,16 +436,16 @@ class _Play:
         if len(transfer.came) < len(transfer.ranks):
             return transfer
         links = [("out", place) for place in transfer.out] + [("into", place) for place in transfer.into]
-        transfer.begin = max(rank.now, *(self.free.get(link, 0.0) for link in links))
+        transfer.begin = max(rank.now, *(self._free_at.get(link, 0.0) for link in links))
         transfer.end = transfer.begin + transfer.time
-        self.free |= dict.fromkeys(links, transfer.end)
-        self.found.transfers.append(transfer)
-        for place in transfer.out:
-            self.found.sent[place] += transfer.MB
-        for tensor, parts in transfer.brought.items():
-            if transfer.word == "send" and tensor[2] is not None:  # an activation or an error leaves its rank
-                self.ranks[transfer.out[0]].change(transfer.end, tensor, -len(parts))
-        for other in self.ranks:
+        self._free_at |= dict.fromkeys(links, transfer.end)
+        self.transfers.append(transfer)
+        for other in self._ranks:
+            if other.number in transfer.out:
+                self.sent[other.number] += transfer.MB
+                for tensor, parts in transfer.brought.items() if transfer.word == "send" else ():
+                    if tensor[2] is not None:  # an activation or an error leaves its rank
+                        other.change(transfer.end, tensor, -len(parts))
             if other.waits is transfer:
                 self._arrive(other)
                 other.step += 1
@@ -466,7 +458,7 @@ class _Play:
             raise _Wrong("a rank cannot send a message to itself.")
         if add and name[0] in ("weights", "optimizer"):
             raise _Wrong(f"{named(*name)} is not a sum, so nothing can be added to it.")
-        waiting = self.messages.setdefault((pair, tensor), [])
+        waiting = self._messages.setdefault((pair, tensor), [])
         transfer = next((each for each in waiting if rank.number not in each.came), None)
         if transfer is None:
             size = self.case.size(*name[:2]) * len(parts) / self.case.ranks
@@ -485,22 +477,22 @@ class _Play:
 
     def _meeting(self, rank, word, text, tensors, wait):
         names, K = [name for name, _ in tensors], self.case.ranks
-        if any(parts != self.every for _, parts in tensors):
+        if any(parts != self._every for _, parts in tensors):
             raise _Wrong(f"{word} takes whole tensors, since each rank's number says which part is its own.")
         if any(name[0] in ("weights", "optimizer") for name in names) and word != "all_gather":
             raise _Wrong(f"`{word}` adds up what the ranks hold, but weights and optimizer state are not sums.")
-        if rank.meetings == len(self.meetings):
+        if rank.meetings == len(self._meetings):
             size, times = sum(self.case.size(*name[:2]) for name in names), 1 + (word == "all_reduce")
             sent, time = times * (K - 1) / K * size, self.case.ring(size, times)
-            self.meetings.append(Transfer(word, self.every, names, sent, time, text))
-        transfer = self.meetings[rank.meetings]
+            self._meetings.append(Transfer(word, self._every, names, sent, time, text))
+        transfer = self._meetings[rank.meetings]
         if (transfer.word, transfer.tensors) != (word, names):
             first = f"for rank {min(transfer.came)}, collective number {rank.meetings + 1} is `{transfer.text}`"
             raise _Wrong(f"{first}. All ranks must call the same collectives in the same order.")
         rank.meetings += 1
         for name in names:
-            transfer.bring(name, rank.need(name, (rank.number,) if word == "all_gather" else self.every))
-            rank.busy |= {(name, part): (transfer, transfer.text) for part in self.every}
+            transfer.bring(name, rank.need(name, (rank.number,) if word == "all_gather" else self._every))
+            rank.busy |= {(name, part): (transfer, transfer.text) for part in self._every}
             rank.change(rank.now, name, K - len(rank.store[name]))  # room for what an all-gather brings
         return transfer
 
@@ -522,10 +514,10 @@ class _Play:
 
     def _ended(self):
         """Raise _Wrong for a deadlock, and where a rank does not end with what it must."""
-        for rank in self.ranks:
+        for rank in self._ranks:
             if rank.waits:
                 self._deadlock(rank)
-        for rank in self.ranks:
+        for rank in self._ranks:
             for tensor, parts in self.case.held(rank.number).items():
                 if tensor[0] == "optimizer":
                     continue
@@ -546,8 +538,8 @@ class _Play:
             other = next(place for place in rank.waits.ranks if place not in rank.waits.came)
             _, _, line, text = rank.operations[rank.step]
             chain[rank.number] = (rank.number, f"`{text.removeprefix('wait for ')}` ({line})", other)
-            rank = self.ranks[other]
+            rank = self._ranks[other]
         links = list(chain.values())
-        self.found.cycle = links[[*chain].index(rank.number) :] if rank.waits else links
-        who = "; ".join(f"rank {place} waits in {text} for rank {other}" for place, text, other in self.found.cycle)
+        self.cycle = links[[*chain].index(rank.number) :] if rank.waits else links
+        who = "; ".join(f"rank {place} waits in {text} for rank {other}" for place, text, other in self.cycle)
         raise _Wrong(f"Deadlock: {who}{'' if rank.waits else ', which has ended without it'}.")

@@ -11,7 +11,7 @@ from labs.show import tables
 from lessons.write_the_schedule import pictures
 from lessons.write_the_schedule.engine import STARTS, play
 from lessons.write_the_schedule.programs import ProgramError
-from lessons.write_the_schedule.puzzles import MEASURES, PUZZLES, bars, broken_rule, changed, measured, sizes
+from lessons.write_the_schedule.puzzles import BEYOND, MEASURES, PUZZLES, bars, broken_rule, changed, measured, sizes
 
 _LAST = {}  # id: the case in which the newest check found something
 
@@ -40,7 +40,7 @@ def judged(id, program):
         values, over = measured(played), []
         for measure, bar in bars(puzzle, case).items():
             if values[measure] > bar:
-                unit, cause = MEASURES[measure], puzzle.beyond[measure]
+                unit, cause = MEASURES[measure], BEYOND[measure][id]
                 takes = f"{_OVER[measure]} {values[measure]:.4g} {unit}; the bar is at {bar:.4g} {unit}"
                 over.append(f"{takes}. {cause(played) if callable(cause) else cause}")
         yield over, f"{how}, the sums are right, but {' Also, '.join(over)}"

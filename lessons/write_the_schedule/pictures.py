@@ -6,7 +6,6 @@ All but the cursor is drawn once and kept as pixels, so that a move takes far le
 import io
 import re
 import textwrap
-from itertools import groupby
 
 import numpy as np
 from matplotlib import font_manager
@@ -84,10 +83,9 @@ class _Picture:
         ends = {event.rank: event.end for event in sorted(played.events, key=lambda event: event.end)}
         over = [Event(rank, end, played.time, "wait", "", None) for rank, end in ends.items() if end < played.time]
         drawn = [*played.events, *over] if _computes(played) else []  # where only messages are sent, nobody is idle
-        events = sorted(drawn, key=lambda event: list(KINDS).index(event.word))
-        for word, group in groupby(events, key=lambda event: event.word):
-            colour, pattern, name = KINDS[word]
-            group = list(group)
+        by_word = grouped((event.word, event) for event in drawn)
+        for word in filter(by_word.get, KINDS):
+            group, (colour, pattern, name) = by_word[word], KINDS[word]
             look = {"hatch": pattern, "edgecolor": "0.55" if word == "wait" else "0.25", "linewidth": 0.4}
             axis.add_collection(boxes([(e.begin, e.end, e.rank) for e in group], colour, label=name, **look))
             for event in group if word not in ("wait", "load", "update") else ():
@@ -101,14 +99,11 @@ class _Picture:
         if joint := [(rank + 0.4, t.begin, t.end) for t in played.transfers if t not in sent for rank in t.ranks]:
             axis.hlines(*np.transpose(joint), COLOURS[0], lw=4, label="exchange of all ranks")
         if sent:
-            begin = np.array([(each.begin, each.ranks[0]) for each in sent])
-            end = np.array([(each.end, each.ranks[1]) for each in sent])
-            axis.plot(*np.stack([begin, end], 1).transpose(2, 1, 0), color="black", lw=0.7, alpha=0.7)
+            arrows = np.array([(m.begin, m.ranks[0], m.end - m.begin, m.ranks[1] - m.ranks[0]) for m in sent])
+            look = {"angles": "xy", "scale_units": "xy", "scale": 1, "units": "dots", "zorder": 2}
+            axis.quiver(*arrows.T, **look, width=1, headwidth=7, headlength=7, headaxislength=7)
             axis.plot([], [], color="black", lw=0.7, marker="v", ms=4, label="message")
             self._parts(axis, sent)
-            down = end[:, 1] > begin[:, 1]
-            for which, head in ((down, "v"), (~down, "^")):
-                axis.plot(*end[which].T, head, color="black", ms=4)
         for (rank, _, other), shift in zip(played.cycle, range(99), strict=False):
             x = self.length * (1.01 + 0.008 * shift)
             arrow = {"arrowstyle": "->", "color": COLOURS[1], "lw": 2, "shrinkA": 0, "shrinkB": 0}

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
+from labs.checks import tasks
 from lessons.reduce import ring_bytes
 from lessons.write_the_schedule import observed
 from lessons.write_the_schedule.engine import COLLECTIVES, Case
@@ -26,15 +27,17 @@ _COMPUTING = ("load", "forward", "backward", "update")
 class Puzzle:
     """One puzzle. make: function of a shape -> a case, without arguments the example; best: function of a case ->
     {measure: (best known, bound or None)}; shapes: for each argument of `make`, values other than the example's;
-    beyond: {measure: what to look at where a schedule misses the bar, or a function of `observed` that says it};
     shared: do all ranks work on the same micro-batch (see `broken_rule`)?"""
 
-    title: str
+    id: str
     make: Callable
     best: Callable
     shapes: tuple
-    beyond: dict
-    shared: bool = False
+    shared: bool
+
+    @property
+    def title(self):
+        return tasks.task(self.id).title
 
     @cached_property
     def case(self):
@@ -45,6 +48,19 @@ class Puzzle:
         """A case of each shape, the largest first, on a machine of another speed. All shapes: what only some of them
         show would else be found in one check and not in the next."""
         return [_slower(self.make(*shape), random.choice(_SPEEDS)) for shape in product(*self.shapes)]
+
+
+PUZZLES = {}  # {id: Puzzle}, in the order of the notebooks
+
+
+def _puzzle(id, make, *shapes, shared=False):
+    """Decorator of the function `best` of a puzzle, which adds it to PUZZLES."""
+
+    def added(best):
+        PUZZLES[id] = Puzzle(id, make, best, shapes, shared)
+        return best
+
+    return added
 
 
 def sizes(case):
@@ -115,6 +131,7 @@ def _plain(ranks=4, layers=6):
     return Case(ranks, layers, ranks, load=0.2, update=0.1, latency=0.3, words=(*_COMPUTING, "all_reduce"))
 
 
+@_puzzle("schedule.1", _plain, (6, 5, 3), (8, 7, 5))
 def _best_plain(case):
     """Each rank computes one micro-batch, and then all gradients go in one message. This is also the bound: without
     `wait=False` nothing overlaps, and there cannot be fewer than one message."""
@@ -144,6 +161,7 @@ def updated_in_buckets(case):
     return min(sent(before, case.layers) + (case.layers - before) * case.update for before in range(case.layers))
 
 
+@_puzzle("schedule.2", _buckets, (8, 6, 5, 3), (24, 20, 18, 15))
 def _best_buckets(case):
     """Bound: all is computed, and after the last gradient at least its own message is sent, and its layer updated."""
     alone = case.load + case.layers * case.forward
@@ -159,6 +177,7 @@ def _accumulated(ranks=4, layers=6, passes=2):
     return replace(case, words=(*_COMPUTING, "all_reduce", "wait"))
 
 
+@_puzzle("schedule.3", _accumulated, (6, 3, 2), (8, 7, 5), (3, 2))
 def _best_accumulated(case):
     """Time: all is computed, and the exchange of layer 0 and its update follow, which is the bound, too; the other
     layers are updated during that exchange. Memory: weights, state and gradients of all layers, and the activations of
@@ -178,6 +197,7 @@ def _zero_1(ranks=4, layers=6):
     return replace(case, words=(*_COMPUTING, *COLLECTIVES, "wait"))
 
 
+@_puzzle("zero.1", _zero_1, (6, 3, 2), (8, 7, 5))
 def _best_zero_1(case):
     """A reduce-scatter of the gradients and an all-gather of the weights. Each alone is known to need as many bytes."""
     sent = ring_bytes(case.ranks, case.layers * case.parameters)
@@ -189,6 +209,7 @@ def _zero_2(ranks=4, layers=7):
     return replace(_zero_1(ranks, layers), words=(*_COMPUTING, *COLLECTIVES, "free", "wait"))
 
 
+@_puzzle("zero.2", _zero_2, (8, 6, 5), (8, 7, 6))
 def _best_zero_2(case):
     """When the last layer's gradient is made, a rank holds all weights (to gather one again costs bytes), its part of
     the state, all activations (none is computed again), and one gradient. Nothing can be updated before."""
@@ -204,6 +225,7 @@ def _zero_3(ranks=4, layers=6):
     return replace(case, activation=round(1.2 * size / ranks, 1), words=words)
 
 
+@_puzzle("zero.3", _zero_3, (8, 6, 3), (8, 7, 5))
 def _best_zero_3(case):
     """Time: the first all-gather and the last reduce-scatter cannot be hidden. Memory: parts of all layers, two layers
     gathered, a gradient that is made while the one before is sent."""
@@ -221,6 +243,7 @@ def _ring(ranks=4, size=8.0, latency=0.01):
     return Case(ranks, 1, ranks, "gradients", latency=latency, parameters=size, words=("send", "receive", "wait"))
 
 
+@_puzzle("harder.1", _ring, (8, 6, 5, 3), (10.0, 6.0))
 def _best_ring(case):
     """Known bound of the bytes over the busiest link: 2 (K - 1) / K of the gradient (P. Patarasuk and X. Yuan, JPDC 69,
     2009). They need one message at least, and what one rank knows reaches all in log2 K messages at the earliest."""
@@ -233,6 +256,7 @@ def _halves(ranks=4, size=8.0):
     return _ring(ranks, size, 0.2 * size / 8)
 
 
+@_puzzle("harder.2", _halves, (8, 2), (10.0, 6.0))
 def _best_halves(case):
     """As many bytes as in the ring, in 2 log2 K messages (R. Thakur and others, IJHPCA 2005)."""
     best, sent = _best_ring(case), ring_bytes(case.ranks, case.parameters)
@@ -248,6 +272,7 @@ def _tensor(ranks=4, layers=4):
     return Case(ranks, layers, 1, "parts", load=0.1, update=0.1, latency=0.01, activation=2.0, wide=4.0, words=words)
 
 
+@_puzzle("harder.3", _tensor, (8, 2), (8, 6, 4), shared=True)
 def _best_tensor(case):
     """One all-reduce for two layers forward, one backward but for the first two (M. Shoeybi and others, 2019)."""
     time = case.load + case.layers * (_layer(case) + case.update) / case.ranks
@@ -265,6 +290,7 @@ def _pipeline(ranks=4, rounds=2, activation=2.0):
     return Case(ranks, ranks, rounds * ranks, "stages", activation=activation, words=words, **times)
 
 
+@_puzzle("pipeline.1", _pipeline, (6, 5, 3), (3, 2))
 def _best_gpipe(case):
     """Until the last rank has begun and the first one has ended: each computes M times, K - 1 others before it."""
     time = case.load + (case.batches + case.ranks - 1) * _layer(case) + case.update
@@ -277,6 +303,7 @@ def _1f1b(ranks=4):
     return _pipeline(ranks, 3, activation=6.0)
 
 
+@_puzzle("pipeline.2", _1f1b, (6, 5, 3))
 def _best_1f1b(case):
     """Memory: the first rank cannot have fewer than K micro-batches under way without waiting longer."""
     memory = (2 + case.slots) * case.parameters + (case.ranks + 2) * case.activation
@@ -288,6 +315,7 @@ def _zero_bubble(ranks=4, rounds=2):
     return replace(case, words=(*case.words[:-1], "backward_inputs", "backward_weights", "wait"))
 
 
+@_puzzle("pipeline.3", _zero_bubble, (6, 5, 3))
 def _best_zero_bubble(case):
     """Bound: the last rank can begin after K - 1 forward passes, and computes M times. Memory: of the fastest schedule
     that is known, in which rank r delays each second half until it has handed on r more errors."""
@@ -297,110 +325,31 @@ def _best_zero_bubble(case):
     return {"time": (time, time), "memory": (memory, None)}
 
 
-PUZZLES = {
-    "schedule.1": Puzzle(
-        "Plain data parallelism",
-        _plain,
-        _best_plain,
-        ((6, 5, 3), (8, 7, 5)),
-        {"time": "Look at what the ranks do at the same time, and at how often the latency of a message is paid."},
-    ),
-    "schedule.2": Puzzle(
-        "Overlap by buckets", _buckets, _best_buckets, ((8, 6, 5, 3), (24, 20, 18, 15)), {"time": observed.buckets}
-    ),
-    "schedule.3": Puzzle(
-        "Accumulation",
-        _accumulated,
-        _best_accumulated,
-        ((6, 3, 2), (8, 7, 5), (3, 2)),
-        {
-            "time": "Where are the links idle although a sum is complete on this rank?",
-            "memory": "Whose activations are kept at the peak, and does a rank need all of them then?",
-        },
-    ),
-    "zero.1": Puzzle(
-        "ZeRO-1: a sharded optimizer",
-        _zero_1,
-        _best_zero_1,
-        ((6, 3, 2), (8, 7, 5)),
-        {"bytes": "Which part of a gradient does `update` use on this rank, and what else did it receive?"},
-    ),
-    "zero.2": Puzzle(
-        "ZeRO-2: sharded gradients",
-        _zero_2,
-        _best_zero_2,
-        ((8, 6, 5), (8, 7, 6)),
-        {
-            "memory": "Move the slider to the peak: how many whole gradients lie there, and since when?",
-            "bytes": "Which part of a gradient does `update` use on this rank, and what else did it receive?",
-        },
-    ),
-    "zero.3": Puzzle(
-        "ZeRO-3 with prefetch",
-        _zero_3,
-        _best_zero_3,
-        ((8, 6, 3), (8, 7, 5)),
-        {
-            "time": observed.longest_waits,
-            "memory": "Move the slider to the peak: how many layers have gathered weights, and which of them are used?",
-        },
-    ),
-    "harder.1": Puzzle(
-        "A ring",
-        _ring,
-        _best_ring,
-        ((8, 6, 5, 3), (10.0, 6.0)),
-        {
-            "time": "How many links are in use at the same time, and how large is a message?",
-            "bytes": "How many parts does one rank send, over all its messages?",
-        },
-    ),
-    "harder.2": Puzzle(
-        "Reduce-scatter, then all-gather, in few messages",
-        _halves,
-        _best_halves,
-        ((8, 2), (10.0, 6.0)),
-        {
-            "time": "How many messages follow one another? Each of them pays the latency.",
-            "bytes": "Does a rank send parts whose sum it does not need to hand on?",
-        },
-    ),
-    "harder.3": Puzzle(
-        "Tensor parallelism of layers in pairs",
-        _tensor,
-        _best_tensor,
-        ((8, 2), (8, 6, 4)),
-        {
-            "time": "Do you gather weights? Or which exchange moves what the next layer could use in parts?",
-            "bytes": "Which activation is the wide one, and does it have to leave its rank? Or do you gather weights?",
-        },
-        shared=True,
-    ),
-    "pipeline.1": Puzzle(
-        "GPipe",
-        _pipeline,
-        _best_gpipe,
-        ((6, 5, 3), (3, 2)),
-        {"time": "Move the slider to a rank that waits: what for, and which micro-batch could it have worked on?"},
-    ),
-    "pipeline.2": Puzzle(
-        "1F1B",
-        _1f1b,
-        _best_1f1b,
-        ((6, 5, 3),),
-        {
-            "time": "Move the slider to a rank that waits in the middle: which operation could have come first?",
-            "memory": "Move the slider to the peak of rank 0: how many micro-batches are under way there?",
-        },
-    ),
-    "pipeline.3": Puzzle(
-        "Zero bubble",
-        _zero_bubble,
-        _best_zero_bubble,
-        ((6, 5, 3),),
-        {
-            "time": observed.second_halves,
-            "memory": "Move the slider to the peak: which second half could have freed memory before?",
-        },
-    ),
+BEYOND = {  # {measure: {puzzle: what to look at where a schedule misses the bar, or a function that says it}}
+    "time": {
+        "schedule.1": "Look at what the ranks do at the same time, and at how often the latency of a message is paid.",
+        "schedule.2": observed.buckets,
+        "schedule.3": "Where are the links idle although a sum is complete on this rank?",
+        "zero.3": observed.longest_waits,
+        "harder.1": "How many links are in use at the same time, and how large is a message?",
+        "harder.2": "How many messages follow one another? Each of them pays the latency.",
+        "harder.3": "Do you gather weights? Or which exchange moves what the next layer could use in parts?",
+        "pipeline.1": "Move the slider to a rank that waits: what for, and which micro-batch could it have worked on?",
+        "pipeline.2": "Move the slider to a rank that waits in the middle: which operation could have come first?",
+        "pipeline.3": observed.second_halves,
+    },
+    "memory": {
+        "schedule.3": "Whose activations are kept at the peak, and does a rank need all of them then?",
+        "zero.2": "Move the slider to the peak: how many whole gradients lie there, and since when?",
+        "zero.3": "Move the slider to the peak: how many layers have gathered weights, and which of them are used?",
+        "pipeline.2": "Move the slider to the peak of rank 0: how many micro-batches are under way there?",
+        "pipeline.3": "Move the slider to the peak: which second half could have freed memory before?",
+    },
+    "bytes": {
+        "zero.1": "Which part of a gradient does `update` use on this rank, and what else did it receive?",
+        "zero.2": "Which part of a gradient does `update` use on this rank, and what else did it receive?",
+        "harder.1": "How many parts does one rank send, over all its messages?",
+        "harder.2": "Does a rank send parts whose sum it does not need to hand on?",
+        "harder.3": "Which activation is the wide one, and does it have to leave its rank? Or do you gather weights?",
+    },
 }

@@ -1,6 +1,5 @@
 """The sampler of notebook 24: what it writes is what the process used."""
 
-import json
 import mmap
 import sys
 import time
@@ -40,6 +39,10 @@ def test_samples_say_how_many_cores_were_busy_and_what_was_done(tmp_path):
     assert found.mean("faults") * found.seconds >= 8 and list(found.shares()) == ["busy", "asleep"]
     assert found.shares()["asleep"] * found.seconds >= 0.29
     assert all(sample["memory"] > 1e7 for sample in found.samples)
+    left = sampler.path.read_text().replace('"rank": 3', '"rank": 10') + '{"t": 2.0, "sec'
+    (tmp_path / "own.rank10.samples").write_text(left)  # of a killed run
+    both = samples.ranks(tmp_path / "own")
+    assert [(each.rank, each.seconds) for each in both] == [(3, found.seconds), (10, found.seconds)]
 
 
 def test_gpus_are_those_that_the_process_sees(tmp_path, monkeypatch):
@@ -58,13 +61,3 @@ def test_gpus_are_those_that_the_process_sees(tmp_path, monkeypatch):
         Sampler(tmp_path / "own.rank0.samples", every=60.0).start().stop()
         (found,) = samples.ranks(tmp_path / "own")
         assert found.samples[0]["gpus"] == [{"utilisation": n / 10, "memory": n * 10**9, "power": n} for n in numbers]
-
-
-def test_what_a_killed_run_left_is_read_by_rank(tmp_path):
-    sample = {"t": 1.0, "seconds": 1.0, "cores": 1.0, "memory": 1, "faults": 0, "images": 5, "phases": {}, "gpus": []}
-    whole = {"version": 1, "kind": "measured", "rank": 0, "about": {}}
-    for rank in (0, 10, 2):
-        text = f"{json.dumps(whole | {'rank': rank})}\n{json.dumps(sample)}\n"
-        (tmp_path / f"own.rank{rank}.samples").write_text(text + '{"t": 2.0, "sec')
-    found = [(each.rank, each.images_per_second) for each in samples.ranks(tmp_path / "own")]
-    assert found == [(0, 5), (2, 5), (10, 5)]
