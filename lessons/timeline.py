@@ -47,20 +47,10 @@ class Collective:
     buffer: int | None = None
 
 
-CUT = "the file is cut or not closed: what is shown is what had been written"
-
-
-class Events(list):
-    """The Collectives of a timeline, in the order of their begin. complete: whether the file reached its end, "]"."""
-
-    complete = True
-
-
 def read(path):
-    """All collectives of a timeline file (.json, or .json.gz), as Events.
+    """All collectives of a timeline file (.json, or .json.gz), a list of Collective in the order of their begin.
 
-    A file that a dying job left without its end is read as far as it goes, which is printed.
-    Raises TimelineError: missing file, no collective in it.
+    Raises TimelineError: missing file, one that a dying job left without its end, no collective in it.
     """
     path = Path(path)
     try:
@@ -71,26 +61,18 @@ def read(path):
             f"{path}: no timeline ({problem.strerror}). Rank 0 writes it if HOROVOD_TIMELINE names a file in a folder "
             "that exists: run the job again."
         ) from None
-    entries, complete = _entries(text)
-    found = Events(_collectives(entries))
+    try:
+        found = _collectives(json.loads(text, strict=False))  # Horovod escapes nothing in a tensor's name
+    except ValueError:
+        raise TimelineError(
+            f"{path}: the file has no end: the job has died, or is still running. Read its .err, and run it again."
+        ) from None
     if not found:
         raise TimelineError(
             f"{path}: no events: the job ended before the first exchange, or another rank was asked (rank 0 writes the "
             "timeline)."
         )
-    if not complete:
-        found.complete = False
-        print(f"{path.name}: {CUT}.")
     return found
-
-
-def _entries(text):
-    """(the entries of a trace; whether it has its end). Of one that ends in the middle, those with a comma behind."""
-    try:
-        return json.loads(text, strict=False), True  # Horovod escapes nothing in a tensor's name
-    except ValueError:
-        whole, comma, _ = text.rpartition("},")
-        return json.loads(whole + "}]", strict=False) if comma else [], False
 
 
 def _collectives(events):
@@ -134,7 +116,7 @@ def steps(events):
     """The gradients' all-reduces by training step: a list of lists of Collective, finished ones only.
 
     Gradients are the tensors with `grad` in their name or, without such tensors, all; a new step begins where a tensor
-    comes again. Of a file that was cut, a last step with fewer tensors than the one before it is left out.
+    comes again.
     Raises TimelineError if no all-reduce was finished.
     """
     done = [e for e in events if e.operation == "allreduce" and e.end is not None]
@@ -145,9 +127,7 @@ def steps(events):
     for item in done:
         turns.setdefault(count[item.tensor], []).append(item)
         count[item.tensor] += 1
-    found = list(turns.values())
-    cut = not events.complete and len(found) > 1 and len(found[-1]) < len(found[-2])
-    return found[:-1] if cut else found
+    return list(turns.values())
 
 
 def covered(intervals):

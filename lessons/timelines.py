@@ -88,7 +88,7 @@ def _grow(axis, points, zero, **look):
 
 
 def figure(events, kind="measured"):
-    """The last training step over milliseconds, stamped where its file was cut; kind: "measured" or "recorded".
+    """The last training step over milliseconds; kind: "measured" or "recorded".
 
     Up to ROWS tensors get a row each, with the tensors of one message side by side on a common ground. More are drawn
     as curves, the megabytes that each rank has announced, above lanes of the copies and the all-reduces.
@@ -108,6 +108,4 @@ def figure(events, kind="measured"):
     )
     for rank, seconds in row["waited"].items():
         alt += f" A tensor of rank {rank} waited {1000 * seconds:.1f} ms for the other ranks (median)."
-    if events.complete:
-        return finished(drawn, alt, kind)
-    return finished(drawn, f"{alt} Mind that {timeline.CUT}.", kind, note=timeline.CUT)
+    return finished(drawn, alt, kind)

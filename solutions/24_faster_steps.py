@@ -399,15 +399,16 @@ check("faster.8", share, slow)
 # ## Optional: profile
 #
 # A sampler sees whole processes; a **profiler** sees individual operations. TensorFlow has a profiler that works on
-# CPUs, too. Here it records steps 4 to 6. (Keras' TensorBoard callback uses the same profiler, with
+# CPUs, too. Here it records three steps. (Keras' TensorBoard callback uses the same profiler, with
 # `profile_batch=(4, 6)`; it needs the package `tensorboard`.)
 
 # %%
 model = feeding.network()
 model.compile("sgd", "sparse_categorical_crossentropy", jit_compile=False)
 folder = jobs.folder() / "profile"
-watch = profile.callback(folder, first=4, last=6)
-_ = model.fit(digits.images[:512], digits.labels[:512], batch_size=64, verbose=0, callbacks=[watch])
+model.fit(digits.images[:256], digits.labels[:256], batch_size=64, verbose=0)  # the first steps also trace
+with tf.profiler.experimental.Profile(str(folder)):
+    model.fit(digits.images[:192], digits.labels[:192], batch_size=64, verbose=0)
 
 # %%
 rows = profile.operations(folder)

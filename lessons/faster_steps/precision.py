@@ -1,13 +1,13 @@
 """One network in float32, bfloat16 and float16 with loss scaling: speed, memory, accuracy, and the types it stores.
 
-    python -m lessons.faster_steps.precision [--rounds 4] [--steps 6] [--train 60]
+    python -m lessons.faster_steps.precision OPTIONS        OPTIONS: JSON, the arguments of `main`
 
 All three networks are made in one process and take turns, in random order. Prints one line of JSON.
 """
 
-import argparse
 import json
 import random
+import sys
 from statistics import fmean
 
 from labs import data, devices  # import this first: it sets up TensorFlow
@@ -42,11 +42,8 @@ def stored(model):
     return kinds, int(given)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    for option, value in (("--rounds", 4), ("--steps", 6), ("--train", 60)):
-        parser.add_argument(option, type=int, default=value)
-    args = parser.parse_args()
+def main(rounds=4, steps=6, train=60):
+    """rounds: in which the networks take turns, with so many steps each; train: steps before the accuracy is taken."""
     devices.workers(1)
     digits, models, found = data.load("digits"), {}, {}
     for policy in POLICIES:
@@ -58,14 +55,14 @@ def main():
         models[policy].train_on_batch(digits.images[batch], digits.labels[batch])
 
     order, turns = np.random.default_rng(0).permutation(len(digits.labels)), random.Random(0)
-    train, rest = order[:1280], order[1280:]
-    for number in range(args.rounds + 1):
+    known, rest = order[:1280], order[1280:]
+    for number in range(rounds + 1):
         for policy in turns.sample(POLICIES, len(POLICIES)):
-            seconds = timed(lambda: step(policy, train[:BATCH]), args.steps)  # noqa: B023, called at once
+            seconds = timed(lambda: step(policy, known[:BATCH]), steps)  # noqa: B023, called at once
             if number:  # the first round traces
                 found[policy]["seconds"].append(fmean(seconds))
     for policy, model in models.items():
-        for batch in np.resize(train, (args.train, BATCH)):
+        for batch in np.resize(known, (train, BATCH)):
             step(policy, batch)
         right = np.argmax(model.predict(digits.images[rest], verbose=0), 1) == digits.labels[rest]
         found[policy]["accuracy"] = float(right.mean())
@@ -73,4 +70,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(**json.loads(sys.argv[1]))

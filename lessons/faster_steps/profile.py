@@ -1,12 +1,9 @@
-"""A profile of some steps of `fit` by TensorFlow's profiler, and which operations it spends its time in.
+"""In which operations training spends its time, by a profile of TensorFlow's profiler.
 
-    profile.callback("runs/profile")        in the callbacks of `fit`
-    uvx xprof --logdir runs/profile         all that is in it, in the browser
-
-Keras' own callback, TensorBoard(..., profile_batch=(4, 6)), leaves the same files; it needs the package tensorboard.
+tf.profiler.experimental.Profile("runs/profile") leaves one, as does Keras' callback TensorBoard(..., profile_batch=(4,
+6)), which needs the package tensorboard. `uvx xprof --logdir runs/profile` shows all that is in it, in the browser.
 """
 
-import itertools
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -18,27 +15,6 @@ from labs.errors import UseError
 OPERATION = re.compile(r"^(?!.*::)[^#]+:(_*[A-Z]\w*)(?:#.*)?$")
 
 
-def callback(folder, first, last):
-    """A Keras callback that profiles the steps `first` to `last` (from 0, over all epochs) into a folder."""
-    import keras
-    import tensorflow as tf
-
-    steps = itertools.count()
-
-    def begin(batch, logs=None):
-        step = next(steps)
-        if step == first:
-            tf.profiler.experimental.start(str(folder))
-        elif step == last + 1:
-            tf.profiler.experimental.stop()
-
-    def end(logs=None):
-        if first < next(steps) <= last + 1:  # there were no more steps
-            tf.profiler.experimental.stop()
-
-    return keras.callbacks.LambdaCallback(on_train_batch_begin=begin, on_train_end=end)
-
-
 def operations(folder):
     """What the newest profile below a folder says about each kind of operation, the slowest first.
 
@@ -48,7 +24,7 @@ def operations(folder):
     """
     found = sorted(Path(folder).rglob("*.xplane.pb"), key=lambda path: path.stat().st_mtime)
     if not found:
-        raise UseError(f"No profile below {folder}: the callback begins it at the step `first`. Train for more steps.")
+        raise UseError(f"No profile below {folder}: run the cell that records one.")
     planes = compat.xplane().XSpace.FromString(found[-1].read_bytes()).planes
     gpus = [plane for plane in planes if plane.name.startswith("/device:GPU")]
     seconds = defaultdict(list)

@@ -108,8 +108,8 @@ def test_blocks_recompute_the_same_loss_with_less_memory(cold, tmp_path, monkeyp
 
 
 def test_precisions_store_what_keras_says(tmp_path):
-    options = ["--rounds", 2, "--steps", 1, "--train", 1]
-    job = jobs.run("-m", "lessons.faster_steps.precision", *options, name="precision", runs=tmp_path, show=False)
+    options = json.dumps({"rounds": 2, "steps": 1, "train": 1})
+    job = jobs.run("-m", "lessons.faster_steps.precision", options, name="precision", runs=tmp_path, show=False)
     found = json.loads(job.out.read_text().splitlines()[-1])
     types = {policy: list(each["stored"].values()) for policy, each in found.items()}
     halves = {f"mixed_{half}": ["float32", half, "float32", "float32"] for half in ("bfloat16", "float16")}

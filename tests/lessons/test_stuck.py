@@ -4,7 +4,7 @@ import pytest
 from tree import ROOT
 
 from benchmarks import standing
-from lessons.standing_still import following, questions
+from lessons.standing_still import questions
 from teaching.author import regions
 
 SCRIPTS = {name: (ROOT / f"solutions/scripts/{name}.py").read_text() for name in standing.NAMES}
@@ -31,15 +31,6 @@ def test_lines_of_the_answers_are_those_of_the_scripts():
         other = [lines[number - 1] for number in (*place.other, *place.stack)]
         assert all(any(part in line for part in ("hvd.", "mean(", "loss(", "exists", "sleep(")) for line in at)
         assert all("(" in line and not line.startswith("def") for line in at + other)
-
-
-def test_a_notebook_starts_what_students_get(tmp_path, monkeypatch):
-    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
-    whole, blank = tmp_path / "whole.py", tmp_path / "blank.py"
-    for text in SCRIPTS.values():
-        whole.write_text(text)
-        blank.write_text(regions.blank(text))
-        assert following._given(whole).read_text() == blank.read_text() and following._given(blank) == blank
 
 
 @pytest.mark.more("nine jobs under two launchers really hang, end or go on: minutes")
