@@ -64,6 +64,19 @@ def test_readme_and_teaching_say_which_notebooks_a_path_has_and_how_long_it_take
 
 
 @each_lesson
+def test_a_notebook_says_on_which_paths_it_lies_and_what_comes_next(name):
+    lesson, text, lessons = tasks.lessons()[name], text_of(name), list(tasks.lessons().values())
+    (told,) = re.findall(r"(?m)^# (\*\*Paths:\*\* .*)$", text)
+    for path, called in (("afternoon", "an afternoon"), ("practical", "the practical")):
+        on = tasks.on_path(path)
+        later = on[on.index(lesson) + 1 :] if lesson in on else []
+        assert re.findall(rf"\*{called}\* \(next: `(.*?)`\)", told) == [each.notebook for each in later[:1]]
+    for later in lessons[lessons.index(lesson) + 1 :][:1]:
+        told = text.rpartition("Next: ")[2].partition("# %%")[0]
+        assert later.optional or f"`{later.notebook}`" in told, f"ends without: Next: `{later.notebook}`"
+
+
+@each_lesson
 def test_items_are_those_of_the_notebook_in_its_order_with_their_judges_and_proofs(name):
     lesson, source = tasks.lessons()[name], text_of(name)
     marks = [json.loads(mark) for mark in re.findall(r"^# %%.* labs=(\{.*\})$", source, re.MULTILINE)]

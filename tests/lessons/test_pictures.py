@@ -50,6 +50,8 @@ EPOCHS = [
     Run(epochs=numbered([Epoch(seconds=9.0), Epoch(seconds=s)]), configuration=Configuration(workers=k))
     for k, s in ((1, 3.0), (2, 2.0))
 ]
+SORTED = np.repeat(np.arange(10), 48)
+WAYS = {"blocks": np.arange(480).reshape(2, 240), "shard": np.arange(480).reshape(240, 2).T}
 KEPT = {"mode": "none", "block": None, "batch": 8, "peak_bytes": 2**28}
 PEAKS = [KEPT, KEPT | {"mode": "blocks", "block": 6, "peak_bytes": 2**27}]
 STUDIES = [(1.5, 1.4, 1.7), (1.5, 1.4, 1.55), (1.7, 1.65, 1.8)]
@@ -61,6 +63,7 @@ PICTURES = [  # the stamp, a function, what it is given, words of the text alter
     ("simulated", ONE.memory, ("VGG16", 1, "Adam", "float16", 8, "everything"), "8 devices", "weights 34.6 MB"),
     ("simulated", THREE.step, (), "Replica 3: samples 12 to 15, gradient", "W = 1.00 2.00 3.00, get the sum"),
     ("simulated", SEVEN.ranks, (2, 4), "size 8, on every node local size 4", "rank 6 is local rank 2 on GPU 2"),
+    ("simulated", SHARDS.balance, (SORTED, WAYS, 16), "classes seen by each worker 5, 5; 1.0 classes in a batch"),
     ("measured", SHARDS.epoch_times, ({"one": EPOCHS},), "Seconds per epoch of one: 3.00 on 1, 2.00 on 2."),
     ("simulated", ELEVEN.flawed, (), "logarithmic axes", "2.6 on 8"),
     ("measured", TWELVE.breakdown, ([measured(), measured(LARGER, 2.4)],), "exchange and waiting 100 ms [100, 100]"),

@@ -1,10 +1,8 @@
 """Who reads what: lessons.sharding, counted."""
 
 import numpy as np
-from legends import hidden
 
 from lessons import sharding
-from lessons.horovod_sharding import pictures
 
 LABELS = np.repeat(np.arange(10), 48)  # sorted by class, as an image folder is
 
@@ -32,14 +30,3 @@ def test_class_counts_hold_every_sample_once_also_in_a_smaller_last_batch():
     assert counts.shape == (2, 8, 10) and counts.sum((1, 2)).tolist() == [240, 239]
     assert counts[1, -1].sum() == 15 and counts[0, 0].tolist() == [24, 8] + [0] * 8
     assert sharding.class_counts([[], [3]], LABELS, 4, 10)[:, 0].sum(1).tolist() == [0, 1]
-
-
-# ---- pictures -----------------------------------------------------------------------------------------
-
-
-def test_balance_says_in_words_what_it_shows():
-    cases = {"blocks": np.array_split(np.arange(480), 2), "shard": [np.arange(480)[rank::2] for rank in range(2)]}
-    figure = pictures.balance(LABELS, cases, batch=16)
-    assert "blocks: classes seen by each worker 5, 5; 1.0 classes in a batch" in figure.alt and hidden(figure) == []
-    image = figure.axes[0].images[0].get_array()
-    assert image.shape == (10, 2 * 15 + 1) and image[0, 0] == image[9, -1] == 16  # two workers with a gap

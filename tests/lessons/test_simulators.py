@@ -1,9 +1,12 @@
 """The simulators against their formulas, over grids of sizes."""
 
 import itertools
+import math
+import re
 
 import numpy as np
 import pytest
+from tree import ROOT
 
 from labs.errors import UseError
 from lessons import memory, reduce
@@ -51,6 +54,13 @@ def test_costs_are_those_of_the_busiest_link():
         busiest = max(size, workers * size / servers)  # a worker's own link, or a server's
         server = reduce.server_seconds(workers, size, latency, bandwidth, servers)
         assert server == pytest.approx(2 * (latency + busiest / bandwidth))
+
+
+def test_messages_of_a_tree_and_of_a_ring_as_the_text_of_notebook_02_says():
+    text = re.sub(r"\n# ?", " ", (ROOT / "solutions/02_averages_and_rings.py").read_text())
+    messages = r"takes 2 log2 K successive messages .*?: for (\d+) workers, (\d+) instead of (\d+)"
+    workers, tree, ring = map(int, re.search(messages, text).groups())
+    assert (tree, ring) == (2 * math.log2(workers), 2 * (workers - 1))
 
 
 def overlaps(blocks):

@@ -3,6 +3,7 @@
 PIN, SHARD, SILENT = "devices.pin(hvd.local_rank(), hvd.local_size())", ".shard(hvd.size(), hvd.rank())", "== 0 else 0"
 BROADCASTS, AVERAGES = "hvd.callbacks.BroadcastGlobalVariablesCallback(0)", "hvd.callbacks.MetricAverageCallback()"
 SENT, AVERAGED = "hvd.broadcast(variable, root_rank=0)", "hvd.grouped_allreduce(gradients)"
+SGD = "keras.optimizers.SGD(learning_rate)"
 STEP, COUNTED = f"super().apply({AVERAGED}, variables)", "batch=$((64 * ranks))"
 AFTER = "super().apply(gradients, variables); [each.assign(hvd.allreduce(each)) for each in variables]"
 
@@ -21,6 +22,7 @@ MISTAKES = [
     ("horovod.9", "epochs=args.epochs,", "epochs=args.epochs * hvd.size(),"),
     ("horovod.10", "0.01 * hvd.size()", "0.1 * hvd.size()"),
     ("horovod.10", "hvd.DistributedOptimizer(", "("),
+    ("horovod.10", SGD, f"hvd.DistributedOptimizer({SGD})"),
     ("horovod.10", "import keras\n", "import keras\nimport horovod.keras as hvd\n"),
     ("horovod.11", f"{BROADCASTS}, ", ""),
     ("horovod.11", f", {AVERAGES}", ""),
