@@ -8,14 +8,7 @@ LATE = """        started.append(reduce_scatter(gradient(layer), wait=False))
         if layer < L - 1:
             wait(started.pop(0))
 """
-NOT_LAST, FREED = "        if layer < L - 1:\n", "free(weights(layer), keep=rank)"
-FIRST, PASSES = "    arriving = all_gather(weights(0), wait=False)\n", "    for layer in reversed(range(L)):\n"
-SOME_FREED = f"{NOT_LAST}            {FREED}\n    summed"
-AHEAD = f"        wait(arriving)\n{NOT_LAST}            arriving = all_gather(weights(layer + 1), wait=False)\n"
-BEHIND = f"""{NOT_LAST}            wait(arriving)
-        if layer > 0:
-            arriving = all_gather(weights(layer - 1), wait=False)
-"""
+PASSES, FREED = "    for layer in reversed(range(L)):\n", "free(weights(layer), keep=rank)"
 
 STYLES = [("zero.1", f"{LAYERS}{SCATTERED}{UPDATED}{GATHERED}", AT_ONCE)]
 MISTAKES = [
@@ -24,6 +17,6 @@ MISTAKES = [
     ("zero.1", SCATTERED, ""),
     ("zero.2", SCATTERED, "", UPDATED, f"{SCATTERED}{UPDATED}"),
     ("zero.2", SCATTERED, f"{LATE}    wait(started[0])\n", PASSES, f"    started = []\n{PASSES}"),
-    ("zero.3", FIRST, "", AHEAD, f"{GATHERED}\n", BEHIND, f"{GATHERED}\n", SOME_FREED, f"        {FREED}\n    summed"),
+    ("zero.3", ", wait=False)", ")", "wait(arriving)", "arriving", "wait(summed)", "summed"),
     ("zero.3", FREED, "pass"),
 ]
