@@ -23,7 +23,7 @@ from teaching.grading import judge as grader
 
 NAMES = list(tasks.lessons())
 each_lesson = pytest.mark.parametrize("name", NAMES)
-TRIED = ("faster_steps", "going_on_and_two_nodes", "when_workers_do_not_help")
+TRIED = ("faster_steps", "going_on_and_two_nodes")
 MORE = pytest.mark.more("answers of notebooks 20 to 34 that are scripts: each is tried out")
 ONCE = functools.cache(models.network)  # judges build ResNet50V2 for each answer
 
