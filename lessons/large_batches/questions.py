@@ -1,6 +1,7 @@
 """Questions of 23_large_batches."""
 
 import threading
+import time
 from collections.abc import Collection
 
 import numpy as np
@@ -100,46 +101,42 @@ formula(
 
 
 class _Runs:
-    """Stands for `start`: while somebody waits for a run, or looks at one, the oldest ends as soon as none has started
-    for a tenth of a second. Where a core is idle for which there is a run, that run has 2 s to start, once."""
+    """Stands for `start`. Whenever somebody waits for a run, or looks at one, the oldest ends if none has started or
+    ended for a tenth of a second. Where a core is idle for which there is a run, that run has 2 s to start, once."""
 
     def __init__(self, count, at_a_time):
         self.count, self.at_a_time, self.started, self.going, self.most, self.idle = count, at_a_time, [], [], 0, 0
-        self.asked, self.moved = threading.Event(), threading.Event()
-        threading.Thread(target=self._end, daemon=True).start()
+        self.lock = threading.RLock()  # students may start runs from several threads
 
     def __call__(self, rate):
-        job = _Job(self, rate)
-        self.started.append(job)
-        self.going.append(job)
-        self.most = max(self.most, len(self.going))
-        self.moved.set()
-        return job
+        with self.lock:
+            self.started.append(_Job(self, rate))
+            self.going.append(self.started[-1])
+            self.most, self.moved = max(self.most, len(self.going)), time.monotonic()
+            return self.started[-1]
 
-    def _end(self):
-        while self.going or len(self.started) < self.count:
-            self.asked.wait()
-            self.asked.clear()
+    def look(self):
+        with self.lock:
             wasteful = len(self.going) < self.at_a_time and len(self.started) < self.count
-            if self.moved.wait(2 if wasteful and not self.idle else 0.1):
-                self.moved.clear()
-            elif self.going:
+            allowed = 2 if wasteful and not self.idle else 0.1
+            if self.going and time.monotonic() - self.moved > allowed:
                 self.idle = self.idle or wasteful * len(self.going)
-                self.going.pop(0).ended.set()
+                self.going.pop(0)
+                self.moved = time.monotonic()
 
 
 class _Job:
     def __init__(self, runs, rate):
-        self._runs, self.rate, self.name, self.ended = runs, rate, f"rate_{rate}", threading.Event()
+        self._runs, self.rate, self.name = runs, rate, f"rate_{rate}"
 
     @property
     def state(self):
-        self._runs.asked.set()
-        return "finished" if self.ended.is_set() else "running"
+        self._runs.look()
+        return "running" if self in self._runs.going else "finished"
 
     def wait(self, timeout=None, show=True):
-        while not self.ended.wait(0.02):
-            self._runs.asked.set()
+        while self.state == "running":
+            time.sleep(0.01)
         return self
 
 
