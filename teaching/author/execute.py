@@ -60,33 +60,26 @@ def clean(notebook, root: Path | str) -> None:
     """
     here, home = re.escape(str(Path(root).resolve())), re.escape(str(Path.home()))
 
+    from nbconvert.preprocessors.coalescestreams import CoalesceStreamsPreprocessor
+
     def neutral(text: str) -> str:
         text = _ONEDNN.sub("", text)
         text = re.sub(rf"{here}(?![\w.-])", ".", re.sub(rf"{here}/", "", text))
         return re.sub(rf"{home}(?=/)", "~", text) if len(home) > 1 else text
 
-    for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
-        merged = []
-        for output in cell.outputs:
+    for place, cell in enumerate(notebook.cells):
+        CoalesceStreamsPreprocessor().preprocess_cell(cell, {}, place)
+        for output in cell.get("outputs", ()):
             data = output.get("data", {})
-            last = merged[-1] if merged and "text" in output else {}
-            if "text" in output and last.get("name") == output.name:
-                last.text += output.text
-                continue
             if data.pop(_WIDGET, None):
-                output.data = data if "text/html" in data else {"text/plain": _INTERACTIVE}
-            merged.append(output)
-        for output in merged:
+                output.data = data = data if "text/html" in data else {"text/plain": _INTERACTIVE}
             if "text" in output:
                 output.text = neutral(_settled(output.text))
-            for kind, value in output.get("data", {}).items():
-                if kind.startswith("text/") and isinstance(value, str):
-                    output.data[kind] = neutral(value)
-        cell.outputs = [output for output in merged if output.get("text") != ""]
+            data |= {kind: neutral(of) for kind, of in data.items() if kind.startswith("text/") and isinstance(of, str)}
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if output.get("text") != ""]
 
 
 def _settled(text: str) -> str:
-    """Text as a terminal shows it in the end: of a line that was written again after a carriage return the last form;
-    escape codes go, but for colours."""
-    text = re.sub(r"[^\n]*\r+(?=[^\r\n])", "", text).replace("\r", "")
-    return _ESCAPE.sub(lambda code: code[0] if code[0].endswith("m") else "", text)
+    """Text without the escape codes of a terminal, but for colours."""
+    return _ESCAPE.sub(lambda code: code[0] if code[0].endswith("m") else "", text.replace("\r", ""))

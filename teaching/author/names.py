@@ -62,7 +62,8 @@ def _about(root, module, name):
         for imported in node.names if isinstance(node, ast.ImportFrom) else ():
             if name == (imported.asname or imported.name) or imported.name == "*":
                 if not str(node.module).startswith("labs"):
-                    return f"`{node.module}.{imported.name}`"
+                    listed = re.search(rf"(?m)^{name}  +(.+)$", text)  # in the docstring of the module
+                    return listed[1] if listed else f"`{node.module}.{imported.name}`"
                 original = name if imported.name == "*" else imported.name
                 about = _about(root, node.module, original) if node.module != module else None
                 if about is not None:

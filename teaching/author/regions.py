@@ -80,8 +80,7 @@ def blank(source: str, name: str = "source") -> str:
     stands. Lines GIVEN stand in its place.
     Raises BuildError with `name` and line for wrong markers and for text that is not valid Python.
     """
-    _compile(list(enumerate(source.split("\n"), 1)), name, "")
-    starts = {node.lineno for node in ast.walk(parse(source)) if isinstance(node, ast.stmt)}
+    starts = {node.lineno for node in ast.walk(_parsed(source, name)) if isinstance(node, ast.stmt)}
 
     def filled(region, lines):
         if region.markdown:
@@ -93,28 +92,26 @@ def blank(source: str, name: str = "source") -> str:
         return given or _render(statements, indent, lines)
 
     student = _with_regions(source, name, filled)
-    _compile(student, name, "after blanking, ")
-    return "\n".join(line for _, line in student)
+    _parsed(student, name, "after blanking, ")
+    return student
 
 
 def _with_regions(source, name, filled):
-    """[(number of the line of the source, line)] with the lines that filled(region, lines of the source) gives in the
-    place of each region."""
+    """The source with the lines that filled(region, lines of the source) gives in the place of each region."""
     lines, made, position = source.split("\n"), [], 0
-    numbered = list(enumerate(lines, 1))
     for region in regions(source, name):
-        made += numbered[position : region.begin]
-        made += ((region.begin + 1, line) for line in filled(region, lines))
+        made += [*lines[position : region.begin], *filled(region, lines)]
         position = region.end + 1
-    return made + numbered[position:]
+    return "\n".join(made + lines[position:])
 
 
-def _compile(numbered: list[tuple[int, str]], name: str, when: str) -> None:
+def _parsed(text: str, name: str, when: str = "") -> ast.Module:
+    """The syntax tree. Raises BuildError with the line of this text."""
     try:
-        parse("\n".join(line for _, line in numbered), 0)
+        parse(text, 0)  # also finds what is no mistake of syntax alone, as `return` outside of a function
+        return parse(text)
     except SyntaxError as error:
-        number = numbered[min(max(error.lineno or 1, 1), len(numbered)) - 1][0]
-        raise BuildError(f"{name}:{number}: {when}the file is not valid Python: {error.msg}") from None
+        raise BuildError(f"{name}:{error.lineno or 1}: {when}the file is not valid Python: {error.msg}") from None
 
 
 def _statements_of(lines: list[str], region: Region, name: str) -> tuple[list[ast.stmt], str]:
@@ -186,4 +183,4 @@ def blank_batch(source, name="script"):
                 known = "a region of a batch script holds directives with a value and assignments only"
                 raise BuildError(f"{name}:{number}: {known}; move its markers")
 
-    return "\n".join(line for _, line in _with_regions(source, name, filled))
+    return _with_regions(source, name, filled)

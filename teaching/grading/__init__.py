@@ -21,7 +21,6 @@ reference   what the solutions say of a check
 again       functions called with inputs that no student has seen
 magics      cells without what belongs to a session
 plain       whether code can be judged beside its judge
-decides     what has to change before a notebook is judged again
 examine     all of this for one submission
 check       for every submission, kept by content
 rubric      what counts how much
@@ -33,9 +32,8 @@ shown       what of a submission stands beside a question: code, scripts, logs, 
 deck        one question across all submissions, and what a key does to an answer
 desk        the deck as a notebook
 points      points, of what was found, rubric and marks
-sheet       grades.csv: the points of all, for people and spreadsheets
 feedback    PDF for students: what to do next, each mistake
 overview    text for the instructor: findings, frequent hints, and all that is open
 oral        three questions for a talk with each student
-results     all that comes out
+results     all that comes out; grades.csv: the points of all, for people and spreadsheets
 """

@@ -12,8 +12,8 @@ from labs.printed import grouped
 from teaching.grading.table import Sheet, number
 
 # Canvas takes _123_ out of a student's name, so the first two numbers are its own: of the student, and of the file.
-_FILE = r"_(?:(?P<file>\d+)_(?P<rest>[^/]+)|(?P<text>(?:text|link)\.html))"
-_EXPORTED = re.compile(r"(?P<who>[^/]+?)(?:_LATE)?_(?P<id>\d+)" + _FILE)
+_FILE = r"(?:(?P<file>\d+)_|(?=(?:text|link)\.html$))(?P<rest>[^/]+)"
+_EXPORTED = re.compile(r"(?P<who>[^/]+?)(?:_LATE)?_(?P<id>\d+)_" + _FILE)
 _ASSIGNMENT = re.compile(r"(?P<name>.*\S)\s*\((?P<id>\d+)\)", re.S)
 
 
@@ -23,9 +23,8 @@ def exported(path) -> dict[str, Any] | None:
     found = _EXPORTED.fullmatch(path)
     if not found:
         return None
-    says = {"platform": "canvas", "who": found["who"], "id": found["id"], "rest": found["rest"] or found["text"]}
-    # Files get their numbers one after the other.
-    return says | {"beside": found["text"] is not None, "order": int(found["file"] or 0)}
+    order = int(found["file"] or 0)  # files get their numbers one after the other
+    return {"platform": "canvas", "who": found["who"], "id": found["id"], "rest": found["rest"], "order": order}
 
 
 def sheet(table, column=None):

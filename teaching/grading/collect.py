@@ -18,7 +18,6 @@ from labs.errors import UseError
 from labs.printed import printable
 from labs.report.archive import zipped
 from teaching.grading import store
-from teaching.grading.cells import OTHERS
 from teaching.grading.incoming import LOST, handed_in
 
 
@@ -28,16 +27,11 @@ def collect(source, out):
     It can be repeated, with more submissions: numbers stay. Raises UseError (nothing is there), files.WriteError.
     """
     out, found, nobodys = Path(out), {}, []
-    for handed in handed_in(Path(source)):
-        if not handed.who:
-            nobodys += handed.told
-            continue
-        of_one = found.setdefault((handed.platform, handed.id, handed.who), [])
-        of_one.append(handed)
-        of_one.sort(key=_order)
-        for each in of_one[:-1]:
-            if not each.beside:
-                each.contents = dict.fromkeys(each.contents, b"")  # it will not count: it takes no memory meanwhile
+    for *others, last in handed_in(Path(source)):
+        if last.who:
+            found[last.platform, last.id, last.who] = others, last
+        else:
+            nobodys += last.told
     if not found:
         raise UseError(f"{source} holds no submission: name the folder with them, or the zip that the platform gave.")
     names = store.read(out / "names.json")
@@ -48,15 +42,11 @@ def collect(source, out):
     text = json.dumps(names, indent=1, ensure_ascii=False)
     files.write(out / "names.json", text.encode(errors="surrogatepass"))  # so that a name is the same one next time
     report = store.read(out / "collection.json")
-    for key, (*others, last) in found.items():
+    for key, (others, last) in found.items():
         number = known[key]
-        if counted := [each for each in others if not each.beside]:
-            last.told.append(f"handed in {len(counted) + 1} times: the last one that can be read counts")
-            last.told += [f"another one, {one.file}: {line}" for one in counted for line in one.told]
-        for each in (each for each in others if each.beside):
-            last.told += each.told
-            last.contents = each.contents | last.contents
-        last.told += ["empty: nothing came that can be graded here"] * last.beside
+        if others:
+            last.told.append(f"handed in {len(others) + 1} times: the last one that can be read counts")
+            last.told += [f"another one, {one.file}: {line}" for one in others for line in one.told]
         files.write(out / f"submissions/{number}.zip", zipped(last.contents))
         report[number] = _printable(last.told) or ["complete"]
     files.write(out / "collection.json", json.dumps(dict(sorted(report.items())), indent=1, ensure_ascii=False))
@@ -78,14 +68,6 @@ def submissions(out):
     return {path.stem: path for path in sorted(Path(out, "submissions").glob("*.zip"))}
 
 
-def submission(out, number):
-    """The path of one collected submission. Raises UseError where there is none."""
-    try:
-        return submissions(out)[number]
-    except KeyError:
-        raise UseError(f"There is no submission {number} in {out}.") from None
-
-
 def contents(path, only=None):
     """{path: bytes} of a collected submission, which is a zip of ours; of some paths only. Raises UseError for a
     damaged one."""
@@ -95,13 +77,6 @@ def contents(path, only=None):
     except (zipfile.BadZipFile, OSError, ValueError, EOFError, NotImplementedError, zlib.error) as problem:
         help = "delete it and run `teach in` with the export again, which writes it anew."
         raise UseError(f"{path} is damaged: {problem}. Nothing was changed; {help}") from None
-
-
-def _order(handed):
-    """Sorts what one student handed in; the last one counts. That is the latest of those that can be read. A text
-    answer, or a file beside a zip, comes before all others."""
-    readable = any(not path.startswith(OTHERS) for path in handed.contents)
-    return not handed.beside, readable, handed.order, handed.stamp, len(handed.source), handed.source
 
 
 def _shuffled(key):

@@ -121,10 +121,8 @@ class Deck:
         return tasks.items().get(self.task, (None, None))[1]
 
     def _is_here(self, finding):
-        places, item = (
-            {part.strip() for part in finding.where.replace("the answer to ", "").split(",")},
-            self.course_item,
-        )
+        item = self.course_item
+        places = {part.strip() for part in finding.where.replace("the answer to ", "").split(",")}
         if self.task in places or item is None:
             return self.task in places
         names = {Path(place).name for place in places}

@@ -136,27 +136,19 @@ def _good(made, rules):
 
 def _steps(made, rules, pinned, own):
     """What to do next, with what it can bring: [{do, why, points}], the most points first."""
-    steps, blank, unwritten = [], {}, {}
+    steps, blank = [], {}
     lost = {line.id: line.of - line.points for line in made if not line.open and line.of and line.of > line.points}
     for line in (line for line in made if line.id in lost):
-        if line.id in rules.checks and line.state == "wrong":
+        asked, item = rules.items.get(line.id, (line.id, None))
+        if line.state == "not done":
+            blank.setdefault(_course()[asked][0].notebook if asked in _course() else "", []).append(line)
+        elif item is None:
             why = clean(pinned.get(line.id) or line.why)
-            steps.append((lost[line.id], f"Correct {_quoted(line.id, rules)}", why))
-        elif line.id in rules.checks:
-            blank.setdefault(_course()[line.id][0].notebook if line.id in _course() else "", []).append(line)
-        elif line.state != "not done":
-            answer, item = rules.items[line.id]
+            steps.append((lost[line.id], f"Correct {_quoted(asked, rules)}", why))
+        else:
             given = [rules.comments[each] for each in own.comments if each in rules.comments and each[:-1] == line.id]
             why = clean(" ".join([item.text, *given]))
-            steps.append((lost[line.id], f"Say more in {_quoted(answer, rules)}", why))
-    for line in made:
-        if line.id in rules.items and line.state == "not done":
-            answer = rules.items[line.id][0]
-            more = blank.get(_course()[answer][0].notebook) if answer in _course() else None
-            (unwritten.setdefault(answer, []) if more is None else more).insert(0, line)
-    for answer, lines in unwritten.items():
-        why = "Nothing is written yet." + (f" Its cell is in {_lesson(answer)}." if answer in _course() else "")
-        steps.append((sum(line.of for line in lines), f"Write your answer to {_quoted(answer, rules)}", why))
+            steps.append((lost[line.id], f"Say more in {_quoted(asked, rules)}", why))
     for notebook, lines in blank.items():
         steps.append((sum(line.of for line in lines), *_fill(notebook, lines, rules)))
     steps.sort(key=lambda step: -step[0])
@@ -165,8 +157,9 @@ def _steps(made, rules, pinned, own):
 
 def _fill(notebook, lines, rules):
     """(what to do, why) about questions of a notebook that have no answer."""
-    where = _lesson(lines[-1].id) if notebook else "the questions of your instructor's"
-    ids = list(dict.fromkeys(rules.question(line.id) for line in lines))
+    written = sorted(lines, key=lambda line: line.id in rules.checks)  # written answers first
+    ids = list(dict.fromkeys(rules.question(line.id) for line in written))
+    where = _lesson(ids[0]) if notebook else "the questions of your instructor's"
     names = "; ".join(_quoted(id, rules) for id in ids[:NAMED])
     names += f"; and {len(ids) - NAMED} more" if ids[NAMED:] else ""
     reasons = {line.why for line in lines if line.id in rules.checks}

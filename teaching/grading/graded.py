@@ -11,11 +11,12 @@ class Graded:
     """A grading's folder `out`, its Rubric `rules`, and by number of the submission: `paths`, `found` (as check.results
     gives it), `names`, `collected`, and `decided`, the Marks.
 
-    What is not needed is not read. Raises UseError for a damaged file; `found` also where nothing was looked at yet.
+    Raises UseError for a damaged file; `found` also where nothing was looked at yet.
     """
 
     def __init__(self, out):
         self.out, self.paths = Path(out), collect.submissions(out)
+        self.names, self.collected = (store.read(self.out / name) for name in ("names.json", "collection.json"))
         self.read()
 
     @cached_property
@@ -23,14 +24,6 @@ class Graded:
         if found := check.results(self.out, self.paths, self.rules):
             return found
         raise UseError(f"{self.out} holds no results: run `teach in` first.")
-
-    @cached_property
-    def names(self):
-        return store.read(self.out / "names.json")
-
-    @cached_property
-    def collected(self):
-        return store.read(self.out / "collection.json")
 
     def read(self):
         """Read again what people change meanwhile: marks and rubric."""

@@ -46,12 +46,10 @@ _LITTER = re.compile(
 )
 _WORK = {*".ipynb .py .html .htm .md .txt .pdf .doc .docx .odt .rtf .zip .7z .rar .gz .tgz".split(), ""}
 # Platforms that put the name of the student, or of the group, in front of each file's: Blackboard with the date of the
-# attempt, in any language, and a text with each; A+ with the numbers of file and submission.
+# attempt, in any language; A+ with the numbers of file and submission.
 _IN_FRONT = {
-    "blackboard": re.compile(
-        r"(?P<who>[^/]*_(?P<id>[^/_]+))_[^\W\d_]+_(?P<order>\d{4}(?:-\d\d){5})(?:_(?P<rest>[^/]+)|(?P<text>\.txt))"
-    ),
-    "a+": re.compile(r"(?P<who>(?P<id>[^/]+))_file_?\d+_submission_?(?P<order>\d+)(?P<rest>)(?P<text>)(?:\.\w+)?"),
+    "blackboard": re.compile(r"(?P<who>[^/]*_(?P<id>[^/_]+))_[^\W\d_]+_(?P<order>\d{4}(?:-\d\d){5})_(?P<rest>[^/]+)"),
+    "a+": re.compile(r"(?P<who>(?P<id>[^/]+))_file_?\d+_submission_?(?P<order>\d+)(?P<rest>)(?:\.\w+)?"),
 }
 
 
@@ -60,8 +58,7 @@ class Handed:
     """One thing that a student handed in: who, by which identifier, and the files {path: bytes}.
 
     rest: the name that the student's own file had; order, stamp: what came later has more, the platform's number before
-    the date of a file; beside: an answer in a text field, or a file beside an archive, which never counts; told: what
-    there is to say of it, a line each. who "": files of an export that are nobody's.
+    the date of a file; told: what there is to say of it, a line each. who "": files of an export that are nobody's.
     """
 
     who: str
@@ -71,7 +68,6 @@ class Handed:
     rest: str = ""
     order: int = 0
     stamp: float | tuple = 0.0
-    beside: bool = False
     contents: dict = field(default_factory=dict, repr=False)
     told: list = field(default_factory=list)
 
@@ -79,6 +75,12 @@ class Handed:
     def file(self):
         """The name of the student's own file, which a report may hold: the one in an export names the student."""
         return _base(self.rest)[:80] or "its file"
+
+    @property
+    def place(self):
+        """Sorts what one student handed in; the last one counts. That is the latest of those that can be read."""
+        readable = any(not path.startswith(cells.OTHERS) for path in self.contents)
+        return readable, self.order, self.stamp, len(self.source), self.source
 
     def saying(self, line):
         """The same, with one more line that is told."""
@@ -116,7 +118,8 @@ class _ExportFile:
 
 
 def handed_in(source):
-    """What was handed in, a Handed for each thing that may be a submission. Raises UseError."""
+    """What was handed in, for each student a Handed for each thing that may be a submission, in order: the last one
+    counts, and of the others no contents are kept. Raises UseError."""
     if source.is_dir():
         yield from _of_export(_in_folder(source), source.name)
         return
@@ -131,20 +134,23 @@ def handed_in(source):
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as problem:
         raise UseError(f"{source} cannot be read as a zip ({problem}); get it again from the platform.") from None
     with archive:
-        if sum(entry.file_size for entry in archive.infolist()) > MOST_EXPORT:
+        found = [*_in_zip(archive)]
+        if sum(each.size for each in found) > MOST_EXPORT:
             raise UseError(f"{source} says that it unpacks to more than {MOST_EXPORT >> 30} GiB: it is not read.")
-        entries = [(archives.entry_path(entry), entry) for entry in archive.infolist()]
-        if any(re.match(r"(report|manifest)\.json$|notebooks/", path) for path, _ in entries):  # of one student
+        if any(re.match(r"(report|manifest)\.json$|notebooks/", each.path) for each in found):  # of one student
             handed = Handed(source.stem, "", "folder", source.name, source.name)
             with open(source, "rb") as file:
-                yield _opened(handed, file.read(MOST_BYTES + 1))
-            return
-        files = [
-            _ExportFile(path, entry.date_time, entry.file_size, partial(archive.open, entry))
-            for path, entry in entries
-            if not path.endswith("/")
-        ]
-        yield from _of_export(files, source.stem)
+                yield [_opened(handed, file.read(MOST_BYTES + 1))]
+        else:
+            yield from _of_export(found, source.stem)
+
+
+def _in_zip(archive):
+    """An _ExportFile for each file of a zip."""
+    for entry in archive.infolist():
+        if not (path := archives.entry_path(entry)).endswith("/") and not _LITTER.fullmatch(path):
+            opened = partial(archive.open, entry) if archives.is_plain(entry) else None
+            yield _ExportFile(path, entry.date_time, entry.file_size, opened)
 
 
 def _in_folder(source):
@@ -173,23 +179,28 @@ def _of_export(files, title):
     yield from _by_student([each for each in files if each.handed])
     if nobodys:
         names = few([each.path[-80:] for each in nobodys], FEW)
-        yield Handed("", "", "", "").saying(f"{LOST}{names}: beside the submissions, and no student's")
+        yield [Handed("", "", "", "").saying(f"{LOST}{names}: beside the submissions, and no student's")]
 
 
-def _by_student(found):
-    """A Handed for each archive and text answer of each student, or one for all files of a student who packed none."""
-    for of_one in grouped(((each.handed.platform, each.handed.id, each.handed.who), each) for each in found).values():
-        texts = [each.handed for each in of_one if each.handed.beside]
-        yield from (each.saying(_TEXT.format(each.file)) if each.platform != "blackboard" else each for each in texts)
-        files, readable = [each for each in of_one if not each.handed.beside], False
-        for handed in (_of_archive(each) for each in files if each.archive):
-            readable |= bool(handed.contents)
-            yield handed
-        if loose := [each for each in files if not each.archive]:
-            yield _of_files(loose, beside=readable)
-
-
-_TEXT = "a text answer ({}): it is not graded here; read it on the platform"
+def _by_student(files):
+    """For each student the Handed of each archive, or one for all files where none is packed; the last one counts."""
+    for of_one in grouped(((each.handed.platform, each.handed.id, each.handed.who), each) for each in files).values():
+        packed = []
+        for archive in (each for each in of_one if each.archive):
+            packed = sorted([*packed, _of_archive(archive)], key=lambda each: each.place)
+            for other in packed[:-1]:
+                other.contents = dict.fromkeys(other.contents, b"")  # it takes no memory meanwhile
+        if loose := [each for each in of_one if not each.archive]:
+            handed, found, lost = _loose(loose)
+            if packed and packed[-1].contents:
+                packed[-1].told += handed.told
+                _lose(packed[-1], [*lost, *(("beside the archive, which counts", *each) for each in found.items())])
+            else:
+                if any(map(_OWN.fullmatch, found)):
+                    some = few([each.handed.file for each in loose], FEW)
+                    handed.saying(f"misnamed: {several(len(loose), 'file')} instead of submission.zip ({some})")
+                packed.append(_taken(handed, found, lost))
+        yield packed
 
 
 def _of_archive(file):
@@ -203,28 +214,12 @@ def _of_archive(file):
     return read
 
 
-def _of_files(loose, beside):
-    """The Handed of files that a student put into no archive. beside: there is one as well, which is what counts."""
-    handed, found, lost, room = loose[-1].handed, {}, [], MOST_BYTES
-    handed.told, some = [line for each in loose for line in each.handed.told], few([e.handed.file for e in loose], FEW)
-    for each in loose[:MOST_FILES]:
-        place = each.handed.rest.lstrip("/") or f"its file{PurePosixPath(each.path).suffix}"
-        if each.opened is None:
-            lost.append(("a symbolic link, or no plain file: it was not followed", each.handed.file, b""))
-        elif each.size > room:
-            lost.append((f"all together are more than {MOST_BYTES >> 20} MiB", each.handed.file, None))
-        else:
-            place = _base(place) if unsafe(place) else place
-            while place in found:
-                place = f"another_{place}"
-            found[place] = content = each.read(room + 1)[:room]
-            room -= len(content)
-    if beside:
-        handed.beside = True
-        return _lose(handed, lost + [("beside the archive, which counts", *each) for each in found.items()])
-    if any(map(_OWN.fullmatch, found)):
-        handed.saying(f"misnamed: {several(len(loose), 'file')} instead of submission.zip ({some})")
-    return _taken(handed, found, lost)
+def _loose(files):
+    """(the Handed, {path: content}, what is left out) of files that a student put into no archive."""
+    handed = files[-1].handed
+    handed.told = [line for each in files for line in each.handed.told]
+    placed = ((each.handed.rest.lstrip("/") or f"its file{PurePosixPath(each.path).suffix}", each) for each in files)
+    return handed, *_read([(place, each.opened) for place, each in placed][:MOST_FILES])
 
 
 def _platform(path):
@@ -233,9 +228,7 @@ def _platform(path):
         return says
     for platform, form in _IN_FRONT.items():
         if says := form.fullmatch(path):
-            order, rest = int(re.sub(r"\D", "", says["order"])), says["rest"] or says["text"] or ""
-            told = {"platform": platform, "who": says["who"], "id": says["id"], "order": order, "rest": rest}
-            return told | {"beside": bool(says["text"])}
+            return says.groupdict() | {"platform": platform, "order": int(re.sub(r"\D", "", says["order"]))}
     return None
 
 
@@ -334,24 +327,36 @@ def _base(path):
 
 def _opened(handed, content, deeper=True):
     """The Handed with what an archive holds, given as bytes."""
-    found, lost, room = {}, [], MOST_BYTES
     if len(content) > MOST_BYTES:
         return handed.lost(f"it has more than {MOST_BYTES >> 20} MiB")
     if (kind := archives.kind(content[: archives.HEAD], handed.rest)) not in ("zip", None):
         return handed.lost(f"{kind} {archives.PACK_AGAIN}")
     try:
-        archive = zipfile.ZipFile(io.BytesIO(content))
+        files = [*_in_zip(zipfile.ZipFile(io.BytesIO(content)))]
     except Exception as problem:  # zipfile passes on what its unpackers raise, and more
         return handed.lost(f"it is damaged and cannot be unpacked ({problem})")
-    entries = [(archives.entry_path(entry), entry) for entry in archive.infolist()]
-    entries = [each for each in entries if not each[0].endswith("/") and not _LITTER.fullmatch(each[0])]
-    if len(entries) > MOST_FILES:
-        return handed.lost(f"it holds {len(entries)} files, more than any submission")
-    for path, entry in entries:
-        name, data, plain = f"{path:.80}", b"", archives.is_plain(entry)
+    if len(files) > MOST_FILES:
+        return handed.lost(f"it holds {len(files)} files, more than any submission")
+    found, lost = _read([(each.path, each.opened) for each in files])
+    inner = [path for path, data in found.items() if archives.kind(data[: archives.HEAD], path)]
+    if inner and deeper and not any(map(_OWN.fullmatch, found)):
+        handed.saying(f"nested: {inner[0]:.80} is an archive in an archive")
+        others = [("beside the archive in it that counts", path, found[path]) for path in found if path != inner[0]]
+        return _lose(_opened(handed, found[inner[0]], deeper=False), lost + others)
+    return _taken(handed, found, lost)
+
+
+def _read(files):
+    """({path: content} of some files of one submission, (why, name, content or None) of each that is left out).
+
+    files: (path, function that opens it; None of what is no plain file)
+    """
+    found, lost, room = {}, [], MOST_BYTES
+    for path, opened in files:
+        name, data = f"{path:.80}", b""
         try:
-            if plain:
-                with archive.open(entry) as file:
+            if opened:
+                with opened() as file:
                     data = file.read(room + 1)  # an entry may hold more than it says
         except Exception as problem:
             lost.append((f"it is damaged ({problem})", name, None))
@@ -360,20 +365,15 @@ def _opened(handed, content, deeper=True):
             lost.append((f"from {name} on, it unpacks to more than {MOST_BYTES >> 20} MiB", "the rest", None))
             break
         room -= len(data)
-        if not plain:
-            lost.append(("a symbolic link, or no plain file", name, b""))
+        while path in found:
+            path = f"another/{path}"
+        if not opened:
+            lost.append(("a symbolic link, or no plain file: it was not followed", name, b""))
         elif why := unsafe(path):
-            lost.append((f"its path {why}", f"{entry.orig_filename!r:.80}", data))
-        elif path in found:
-            lost.append(("stands in it twice: the first one counts", name, data))
+            lost.append((f"its path {why}", f"{path!r:.80}", data))
         else:
             found[path] = data
-    inner = [path for path, data in found.items() if archives.kind(data[: archives.HEAD], path)]
-    if inner and deeper and not any(map(_OWN.fullmatch, found)):
-        handed.saying(f"nested: {inner[0]:.80} is an archive in an archive")
-        others = [("beside the archive in it that counts", path, found[path]) for path in found if path != inner[0]]
-        return _lose(_opened(handed, found[inner[0]], deeper=False), lost + others)
-    return _taken(handed, found, lost)
+    return found, lost
 
 
 def _taken(handed, found, lost):

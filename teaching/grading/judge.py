@@ -274,7 +274,7 @@ class _Replay:
         self.told += odd
         self.found |= {id: _batch(self.submission, id, each.batch) for id, each in self.asked.items() if each.batch}
         self.found |= {id: _report(self.submission, id) for id, each in self.asked.items() if each.report}
-        (self.student, others), failed = self._written(self.content), 0
+        (self.student, others), failed = self._written(), 0
 
         def judge(id, answers):
             result = self._judged(id, answers)
@@ -340,19 +340,17 @@ class _Replay:
             if self.talk.running:
                 self.talk.close()
 
-    def _written(self, text):
-        """(the Plain of what the student wrote in a notebook, as bytes, and in the scripts that it names; {name: text}
-        of the others, as students get them: they run in the place of what became of them)."""
+    def _written(self):
+        """(the Plain of what the student wrote in the notebook, and in the scripts that it names; {name: text} of the
+        others, as students get them: they run in the place of what became of them)."""
         fresh, contents = reference.scripts(self.root), self.submission.contents
         complete, form = reference.forms(self.root, self.notebook)
-        said, blanks = (
-            "".join(form.values()) + text.decode(errors="replace"),
-            reference.blanks(self.root, self.notebook),
-        )
+        said = "".join(form.values()) + self.content.decode(errors="replace")
         others = {name: given for name, (given, _) in fresh.items() if Path(name).stem not in said}
         names = [name for name in fresh if name in contents and name not in others]
         scripts = [(name, contents[name].decode(errors="replace"), *fresh[name]) for name in names]
-        return plain.Plain(form, blanks, text, scripts, tuple(complete.values())), others
+        blanks = reference.blanks(self.root, self.notebook)
+        return plain.Plain(form, blanks, self.content, scripts, tuple(complete.values())), others
 
     def _judged(self, id, packed):
         """The CheckResult of a check whose answers the notebook has sent, `packed`: anything. Raises Gone."""

@@ -93,7 +93,8 @@ def digest(answer):
 @contextmanager
 def _changing(out, number):
     """The Marks of a submission, to be changed; they are written where this ends without an error."""
-    collect.submission(out, number)
+    if number not in collect.submissions(out):
+        raise UseError(f"There is no submission {number} in {out}.")
     path = Path(out, "marks.json")
     with files.locked(path):
         marks = load(out)

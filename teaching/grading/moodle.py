@@ -13,7 +13,7 @@ from labs.report.archive import zipped
 from teaching.grading.table import Sheet, file_name, number
 
 # Moodle writes underscores of a name as spaces, so the first ones are its own; what follows is the student's to choose.
-_EXPORTED = re.compile(r"(?P<who>[^/_]+)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_?/|_|$)(?P<rest>.*)", re.S)
+_EXPORTED = re.compile(r"(?P<who>[^/_]+)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_?/|_|$)(?P<rest>.*)", re.S)
 _IDENTIFIER = re.compile(r"\s*(?P<word>.*\D)(?P<id>\d+)\s*", re.S | re.A)
 
 
@@ -23,8 +23,7 @@ def exported(path) -> dict[str, Any] | None:
     found = _EXPORTED.match(path)
     if not found:
         return None
-    says = {"platform": "moodle", "who": found["who"], "id": found["id"], "rest": found["rest"]}
-    return says | {"beside": found["kind"] == "onlinetext"}
+    return {"platform": "moodle", "who": found["who"], "id": found["id"], "rest": found["rest"]}
 
 
 def sheet(table, column=None):

@@ -84,31 +84,23 @@ def candidates(submission, root):
     """All Questions that can be asked about a submission."""
     found = []
     scripts = partial(_scripts, root=root)
-    for look in (_epochs, _warm_up, _settings, _speedups, scripts, _answers):
+    for look in (_runs, _speedups, scripts, _answers):
         with suppress(Exception):  # whatever a record holds, the other questions are asked
             found += look(submission)
     return found
 
 
 def _runs(submission):
-    """(what to call it, Run) of the first runs that were measured."""
+    """Of the first runs that were measured: their epochs, their warm-up, their settings."""
     held = [(n, run) for n, run in submission.course.held.items() if run.kind == "measured" and run.steady]
     for name, run in held[:RUNS]:
-        yield name + (f", on {several(run.workers, 'worker')}," if run.workers else ""), run
-
-
-def _steady(run):
-    return [epoch for epoch in run.epochs if epoch.epoch]
-
-
-def _epochs(submission):
-    for name, run in _runs(submission):
-        epochs = _steady(run)
-        middle = median(epoch.seconds for epoch in epochs)
-        unlike = [epoch for epoch in epochs if len(epochs) > 2 and abs(epoch.seconds / middle - 1) >= UNLIKE]
+        called = name + (f", on {several(run.workers, 'worker')}," if run.workers else "")
+        steady = [epoch for epoch in run.epochs if epoch.epoch]
+        first, middle = run.epochs[0], median(epoch.seconds for epoch in steady)
+        unlike = [epoch for epoch in steady if len(steady) > 2 and abs(epoch.seconds / middle - 1) >= UNLIKE]
         for epoch in sorted(unlike, key=lambda each: -abs(each.seconds - middle))[:3]:
             times = f"{epoch.seconds / middle:.2f} times"
-            text = f"Epoch {epoch.epoch + 1} of your run {name} took {times} the median: why?"
+            text = f"Epoch {epoch.epoch + 1} of your run {called} took {times} the median: why?"
             every = ", ".join(f"{each.epoch + 1}: {digits(each.seconds)}" for each in run.epochs[:20])
             record = [f"Seconds by epoch: {every}. Median without the first: {digits(middle)}."]
             if epoch.others is not None:
@@ -116,22 +108,13 @@ def _epochs(submission):
             if steps := epoch.step_seconds:
                 record.append(f"Its {len(steps)} steps: {digits(min(steps))} to {digits(max(steps))} s.")
             yield Question("epoch", text, record=tuple(record))
-
-
-def _warm_up(submission):
-    for name, run in _runs(submission):
-        first, rest = run.epochs[0], median(epoch.seconds for epoch in _steady(run))
-        text = f"The first epoch of {name} took {first.seconds / rest:.2f} times as long as the median of the others. "
-        text += "What happens in it, and what becomes of your speedup if it is counted in?"
-        record = f"First epoch {digits(first.seconds)} s, median of the others {digits(rest)} s."
+        text = f"The first epoch of {called} took {first.seconds / middle:.2f} times as long as the median of the "
+        text += "others. What happens in it, and what becomes of your speedup if it is counted in?"
+        record = f"First epoch {digits(first.seconds)} s, median of the others {digits(middle)} s."
         yield Question("warm-up", text, record=(record,))
-
-
-def _settings(submission):
-    for name, run in _runs(submission):
         has, rate = run.configuration, run.configuration.learning_rate
         if has.global_batch and has.local_batch and rate and (has.workers or 1) > 1:
-            text = f"{name} had a local batch of {has.local_batch}, a global batch of {has.global_batch} and a "
+            text = f"{called} had a local batch of {has.local_batch}, a global batch of {has.global_batch} and a "
             text += f"learning rate of {rate:g}. How do they belong together, and what would you take for 8 workers?"
             record = f"{run.steps or 'unknown'} steps per epoch; {has.strategy}; {has.images or 'all'} images."
             yield Question("settings", text, record=(record,))

@@ -49,11 +49,6 @@ def known():
     return {name for name in found if not name.startswith("_")} - _WAYS
 
 
-def about(text, names):
-    """{id: sources of the cells that are about the check, or bind one of the names that it is called with}."""
-    return cells.about(text, names, _bound)
-
-
 _BUILTINS = set(dir(builtins))
 
 
@@ -88,12 +83,12 @@ class Plain:
             tree = magics.tree(source)
             said.update(ast.dump(node) for node in tree.body)
             modules.update(_imported(tree))
-            bound.update(_bound(tree), _BUILTINS & {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})
+            bound.update(binds(tree), _BUILTINS & {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})
         reaching, own = REACHING | _LEADING & bound, set(self.blanks)
         for source in (*self.fresh.values(), *self.complete):
             tree = magics.tree(source)
             reached.update(_reached(tree))
-            own.update(name for node in tree.body if ast.dump(node) not in said for name in _bound(node))
+            own.update(name for node in tree.body if ast.dump(node) not in said for name in binds(node))
         return said, _Rules(bound - own, reaching, modules, reached - _WAYS | known())
 
     @cached_property
@@ -102,7 +97,7 @@ class Plain:
         given, rules = self._given
         nodes = [node for source in self.sources for node in magics.tree(source).body]
         new = {node for node in nodes if ast.dump(node) not in given}
-        rules = rules._replace(own={name for node in new for name in _bound(node)} - rules.bound)
+        rules = rules._replace(own={name for node in new for name in binds(node)} - rules.bound)
         return [(node, _odd(node, rules) if node in new else None) for node in nodes]
 
     def why_not(self):
@@ -130,7 +125,7 @@ def of_script(changed, fresh, complete=""):
     except magics.UNFIT:
         return "it is not Python"
     said = {ast.dump(node) for node in before.body}
-    reaching = REACHING | _LEADING & set(_bound(before))
+    reaching = REACHING | _LEADING & set(binds(before))
     given = set(_reached(before)) | set(_reached(whole))
     reached = (given | known()) - _WAYS | given & {"replace", "save"}  # it is a program of its own, with files
     rules = _Rules(set(), reaching, set(_imported(before)), reached)
@@ -150,7 +145,7 @@ def _reached(tree):
     return (node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and not node.attr.startswith("_"))
 
 
-def _bound(tree):
+def binds(tree):
     """The names that code binds where it stands: not those within its functions and comprehensions."""
     waiting = [tree]
     while waiting:
@@ -170,7 +165,7 @@ _SCOPES = (ast.FunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp,
 
 def _odd(tree, rules):
     """What in a statement is not plain, or None."""
-    for name in (*_bound(tree), *_bound_by_text(tree)):
+    for name in (*binds(tree), *_bound_by_text(tree)):
         if name in rules.bound:
             return f"it binds the notebook's own name {name!r:.40}"
     if _sets_item(tree, rules.own):
@@ -225,7 +220,7 @@ def _sets_item(node, own):
     """Whether an item is set of anything but `own` names, and the arguments and names of the function around it."""
     if isinstance(node, ast.FunctionDef | ast.Lambda):
         own |= {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
-        own |= {name for part in (node.body if isinstance(node.body, list) else ()) for name in _bound(part)}
+        own |= {name for part in (node.body if isinstance(node.body, list) else ()) for name in binds(part)}
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
         base = node.value
         while isinstance(base, ast.Subscript):

@@ -1,11 +1,16 @@
 """What comes out of a grading: grades.csv, feedback/*.pdf, overview.txt; and whose points moved."""
 
+import csv
+import io
 import json
+import re
 
 from labs import files
 from labs.report import document
-from teaching.grading import feedback, marks, overview, points, sheet, store, worksheet
+from teaching.grading import feedback, marks, overview, points, store, worksheet
 from teaching.grading.graded import Graded
+
+_FORMULA = re.compile(r"""(?:^|(?<=;))(?=[\s"]*[=+\-@＝＋－＠])""")
 
 
 def write(out, platform=None, column=None):
@@ -32,7 +37,32 @@ def write(out, platform=None, column=None):
         page = document.of_data(feedback.FORM, feedback.page(graded, number, lines))
         files.write(out / f"feedback/{number}.pdf", page)
     said = {number: " ".join(texts) for number, texts in comments.items()}
-    files.write(out / "grades.csv", sheet.text(graded.names, made, most, said).encode(errors="replace"))
+    files.write(out / "grades.csv", sheet(graded.names, made, most, said).encode(errors="replace"))
     files.write(out / "overview.txt", overview.text(graded, made).encode(errors="replace"))
     files.write(out / "points.json", json.dumps(totals, indent=1))
     return told + worksheet.give_back(graded, made, platform, column)
+
+
+def cell(value):
+    """A text as a cell: no control characters; what begins like a formula gets an apostrophe in front (OWASP's advice
+    on CSV injection), also behind a semicolon, which ends a cell where numbers have a comma."""
+    text = "".join(c if c.isprintable() else " " for c in str(value))
+    return _FORMULA.sub("'", text)
+
+
+def sheet(names, made, most, comments):
+    """grades.csv as text: points of every student, with the identifiers that the platform gave.
+
+    names: {number: who}; made: {number: its PointsLines}; most: points that can be had; comments: {number: text}
+    """
+    ids = list(dict.fromkeys(line.id for lines in made.values() for line in lines))
+    buffer = io.StringIO()
+    rows = csv.writer(buffer, lineterminator="\r\n")
+    head = ["Number", "ID", "Full name", "Grade", "Maximum Grade", "Open", "Feedback comments"]
+    rows.writerow([*head, *map(cell, ids)])
+    for number, lines in sorted(made.items()):
+        who, of_id = names.get(number, {"who": "", "id": ""}), {line.id: line.points for line in lines}
+        row = [number, who["id"], who["who"], f"{points.total(lines):g}", f"{most:g}"]
+        row += [sum(line.open for line in lines), comments.get(number, "")]
+        rows.writerow([*map(cell, row), *(f"{of_id[id]:g}" if id in of_id else "" for id in ids)])
+    return buffer.getvalue()

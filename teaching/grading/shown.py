@@ -7,9 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from labs.checks import tasks
-from labs.errors import LabsError
 from labs.report import evidence
-from labs.results.run import load
 from teaching.grading import cells, plain, reference
 from teaching.grading.handed import ROOT
 
@@ -29,7 +27,7 @@ def code(submission, root):
         asked = reference.asked(root, lesson.notebook)
         given = set(map(str.strip, reference.forms(root, lesson.notebook)[1].values()))
         names = {id: {name for name in each.names if name} for id, each in asked.items()}
-        about = [plain.about(content, names) for content in held]
+        about = [cells.about(content, names, plain.binds) for content in held]
         for id in names:
             written = [source for sources in about for source in sources[id] if source.strip() not in given]
             if batch := asked[id].batch:
@@ -86,8 +84,7 @@ def logs(submission, item):
 def machines(submission, item):
     """A line for each run that a task asks for: where and how it was made."""
     for name in _names(submission, item.evidence.runs):
-        with suppress(LabsError):
-            record = load(submission.runs / f"{name}.json")
+        if record := submission.records.get(name):
             has, machine = record.configuration, record.machine
             gpus = machine.get("gpus") or []
             where = f"{machine.get('cores')} cores, {machine.get('cpu')}" + (f", {len(gpus)} GPUs" if gpus else "")

@@ -12,7 +12,7 @@ def test_the_page_holds_what_the_sources_use():
     page = (ROOT / names.PAGE).read_text()
     assert names.page(ROOT) == {names.PAGE: page} and max(map(len, page.splitlines())) <= 120
     assert page.count("\n- `") == sum(sources > 1 for sources in names.used(ROOT).values())
-    assert "- `allreduce`: The mean over the ranks" in page and "- `rank`: `horovod.tensorflow.rank`\n" in page
+    assert "- `allreduce`: The mean over the ranks" in page and "- `rank`: Number of this process, from 0.\n" in page
 
 
 def test_a_name_without_a_description_is_refused(tmp_path):

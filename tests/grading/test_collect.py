@@ -91,7 +91,7 @@ def test_of_several_submissions_the_last_one_that_can_be_read_counts(tmp_path):
         os.utime(path, (day * 86400, day * 86400))
     told, held = collected(tmp_path)
     assert held["Ada"]["report.json"] == b"6"
-    misnamed, again, damaged, beside = told["Ada"]
+    misnamed, beside, again, damaged = told["Ada"]
     assert misnamed == "misnamed: final.zip instead of submission.zip"
     assert again == "handed in 3 times: the last one that can be read counts"
     assert damaged.startswith("another one, submission (1).zip: not read: submission (1).zip: it is damaged")

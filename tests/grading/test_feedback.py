@@ -117,7 +117,7 @@ def test_feedback_says_what_to_do_next_and_each_mistake_without_paths_or_traceba
     grade("out")
     first, third, fifth = (feedback(out, number)[0] for number in ("001", "003", "005"))
     assert first["title"] == "Feedback for Ada Example" and first["most"] == "101"
-    assert [each["do"].split()[0] for each in first["steps"]] == ["Write", "Correct", "Correct"]
+    assert [each["do"].split()[0] for each in first["steps"]] == ["Go", "Correct", "Correct"]
     assert "Upside down" in str(first["steps"]) and "All 14 checks of notebook 01" in first["good"][0]
     assert first["comments"] == ["Name the machine of each run."]
     mistakes = {each["title"].rpartition("(")[2]: each for each in first["mistakes"]}

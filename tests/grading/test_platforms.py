@@ -64,16 +64,16 @@ ENTRIES = {
     "__MACOSX/Pia_25_assignsubmission_file_/._submission.zip": b"\0",
     "Ty\x1b\nOx_29_assignsubmission_file_/x.rar": b"Rar!",
 }
-TEXT = "a text answer ("
+TEXT = "not read: {}: beside the archive, which counts"
 # {who: (id, names of the files that are kept, how the lines on them begin)}
 WANTED = {
     "Ada King": ("1", KEPT, []),
     "Bob": ("14", KEPT, ["handed in 2 times", "another one, submission.zip: not read: "]),
     "Eve": ("13", KEPT, []),
-    "Hal": ("18", set(), [TEXT, "empty: nothing came that can be graded here"]),
-    "Ida": ("19", KEPT, [TEXT]),
-    "van_dyke_anna": ("4711", KEPT, [TEXT]),
-    "kingada": ("4712", KEPT, ["handed in 2 times", "not read: text.html: beside the archive"]),
+    "Hal": ("18", set(), ["empty: no file of a submission is in it", "not read: onlinetext.html: no file of a"]),
+    "Ida": ("19", KEPT, [TEXT.format("onlinetext.html")]),
+    "van_dyke_anna": ("4711", KEPT, [TEXT.format("text.html")]),
+    "kingada": ("4712", KEPT, [TEXT.format("text.html"), "handed in 2 times"]),
     "Mia": ("22", {f"notebooks/{NOTEBOOK}", f"others/{NOTEBOOK}"}, [f"not read: {NOTEBOOK}: notebooks/"]),
     "Ned": ("23", PLACED, [f"misnamed: 3 files instead of submission.zip ({NOTEBOOK}"]),
     "Pia": ("25", {"report.json", RECORD}, ["its files lie in mine/"]),

@@ -11,7 +11,7 @@ from labs import files
 from labs.checks import tasks
 from labs.errors import UseError
 from labs.report import document
-from teaching.grading import check, marks, points, results, rubric, sheet
+from teaching.grading import check, marks, points, results, rubric
 
 FIVE, SIX = "05_resnet50_scaling", "07_horovod_sharding"
 RUBRIC = """
@@ -186,4 +186,4 @@ def test_a_cell_holds_no_formula_and_no_control_characters():
     cells = {text: f"'{text}" for text in ("=1+1", "+1", "-1", "@x", "  =1", "=cmd|' /C calc'!A0", "＝1")}
     cells |= {"well; =cmd()": "well;' =cmd()", "Ad\x1b[31ma\x85 \u202eKing": "Ad [31ma   King"}
     cells |= {"a\r\n=1;\n=1": "a  =1;' =1", "O'Neill x=1 日本": "O'Neill x=1 日本"}
-    assert {text: sheet.cell(text) for text in cells} == cells
+    assert {text: results.cell(text) for text in cells} == cells
