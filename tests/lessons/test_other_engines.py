@@ -4,13 +4,11 @@ import importlib.util
 import sys
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from labs import devices, presets
 from labs.errors import UseError
 from labs.measure import study
-from labs.results.run import load
 from lessons.other_engines import experiments
 
 
@@ -36,17 +34,6 @@ def test_all_engines_agree_and_a_missing_exchange_exceeds_the_tolerance_tenfold(
     assert 100 * norm["JAX, 2 devices"] < min(norm["MirroredStrategy"], norm["Horovod"])
 
 
-@pytest.mark.more("a study on JAX: two programs that compile")
-def test_keras_trains_on_jax_and_a_study_of_it_is_reused(tmp_path, needs_jax):
-    plan = presets.PRESETS["test"]
-    paths = study.run(plan, workers=[1, 2], strategy="jax", out=tmp_path, show=False)
-    runs, said = [load(path) for path in paths], []
-    assert [(run.strategy, run.workers) for run in runs] == [("jax", 1), ("jax", 2)]
-    assert all(run.versions["jax"] and run.steps == len(run.epochs[0].step_seconds) for run in runs)
-    assert study.run(plan, workers=[1, 2], strategy="jax", out=tmp_path, report=said.append) == paths
-    assert "reused" in said[0]
-
-
 def test_jax_is_refused_where_there_is_none_or_a_gpu_and_keras_must_be_told_before(monkeypatch):
     monkeypatch.setattr(devices, "gpus", lambda: ["GPU:0"])
     for installed, said in ((SimpleNamespace(), "KERAS_BACKEND=jax"), (None, "`make jax`")):
@@ -67,11 +54,3 @@ def test_engines_that_are_not_installed_are_named_and_left_out(monkeypatch, caps
     monkeypatch.delitem(sys.modules, "lessons.other_engines.small", raising=False)
     with pytest.raises(UseError, match="`make jax`"):
         importlib.import_module("lessons.other_engines.small")
-
-
-def test_the_table_tells_the_largest_difference_of_a_weight_to_one_process():
-    names = ["one process", "Horovod"]
-    trained = {name: {"plain": np.array(of)} for name, of in zip(names, ([0.0, 1.0], [0.5, -1.0]), strict=True)}
-    assert experiments.table(trained, "plain") == [{"engine": "Horovod", "apart": 2.0}]
-    assert experiments.table(trained, "plain", by="Horovod") == [{"engine": "one process", "apart": 2.0}]
-    assert experiments.table({}, "plain") == []
