@@ -17,7 +17,8 @@ GIVEN = ["README.md", "LICENSE", "CITATION.cff", "Makefile", "environment.yml", 
 GIVEN += [".python-version", ".devcontainer/", ".jupyter/", "labs/", "lessons/", "setup/", "slurm/sites/"]
 GIVEN += ["docs/students/", "docs/measured.md", "docs/not_run.md", "docs/jupyterlab.png"]
 # Of README.md.
-ABOUT_TEACHING = re.compile(r"## For instructors\n.*?(?=Locked versions:)", re.DOTALL)
+ABOUT_TEACHING = re.compile(r"## For instructors\n.*?(?=Locked versions:)|, or clone this repository", re.DOTALL)
+_ROW = re.compile(r"^\| `(\d\d_\w+)`.*\n", re.MULTILINE)  # its table has one for each notebook
 _PACKAGE = re.compile(r'^teach = .*\n|, "teaching"(?=\]\n)', re.MULTILINE)  # of pyproject.toml
 
 
@@ -38,6 +39,9 @@ def contents(root, version=labs.__version__, date=None, holds=True, keeps=None) 
     for name, about in (("README.md", ABOUT_TEACHING), ("pyproject.toml", _PACKAGE)):
         if (root / name).is_file():
             made[name] = about.sub("", (root / name).read_text(encoding="utf-8")).encode()
+    if keeps and "README.md" in made:
+        kept = _ROW.sub(lambda row: row[0] * keeps(f"notebooks/{row[1]}.ipynb"), made["README.md"].decode())
+        made["README.md"] = kept.encode()
     for page in root.glob("docs/students/assistants.md"):  # under the name that assistants look for
         made["AGENTS.md"] = page.read_bytes()
     for path in () if holds else root.glob("lessons/*/tasks.toml"):

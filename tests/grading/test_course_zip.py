@@ -36,6 +36,8 @@ def test_a_part_of_the_course_is_the_same_bytes_each_time(tmp_path):
     assert set(filter(asked.match, files)) == wanted
     assert "lessons/write_the_schedule/programs.py" in files, "modules of any lesson may serve another one"
     assert b'holds = ["..."' in files["lessons/a_job_for_slurm/tasks.toml"]
+    rows = re.findall(r"^\| `(\d\d_\w+)`", files["README.md"].decode(), re.MULTILINE)
+    assert tuple(rows) == stems, "its table names what is there"
 
 
 def test_a_notebook_that_is_not_there_is_named_and_a_release_with_a_solution_is_not_written(tmp_path, monkeypatch):
