@@ -62,8 +62,6 @@ def test_right_answers_meet_all_bars_none_passes_a_bound_and_the_plain_program_m
     best = PUZZLES[id].best(example)
     assert max(measured(plain)[measure] / known for measure, (known, _) in best.items()) >= 1.15
     assert len({(case.ranks, case.layers, case.batches) for case in drawn}) >= 2
-    assert all((c.ranks, c.layers) != (example.ranks, example.layers) for c in drawn) or example.layers > 1
-    assert all(case.message(1.0) != example.message(1.0) for case in drawn)
 
 
 def test_a_check_is_kept_and_the_best_schedule_of_the_example_too(runs, capsys):
@@ -72,12 +70,7 @@ def test_a_check_is_kept_and_the_best_schedule_of_the_example_too(runs, capsys):
 
     slow, fast = PLAIN["schedule.1"], right("schedule.1")
     assert not checks.check("schedule.1", slow) and game.kept() == {}
-    for shown, own, time in (
-        (slow, {}, 38.6),
-        (fast, {"ranks": 2, "batches": 2}, 38.6),
-        (fast, {}, 29.6),
-        (slow, {}, 29.6),
-    ):
+    for shown, own, time in ((slow, {}, 38.6), (fast, {"ranks": 2}, 38.6), (fast, {}, 29.6), (slow, {}, 29.6)):
         game.show("schedule.1", shown, **own)
         assert kept() == pytest.approx(time)
     assert checks.check("schedule.1", fast) and checks.progress()[-1]
@@ -100,11 +93,7 @@ SAID = [  # puzzle, what is replaced in the right program, what the verdict says
     ("schedule.1", ("(rank, K, L, M)", "(rank, K)"), r"takes \(rank, K, L, M\): `def data_parallel\(rank, K, L, M\):`"),
     ("schedule.1", (EXCHANGE, "pass"), "lacks micro-batch"),
     ("schedule.1", (EXCHANGE, RECEIVES), "must be solved without `receive`"),
-    (
-        "schedule.2",
-        ("== 3", "== 1"),
-        r"buckets of 1: 12 exchanges with 72 latencies, 10\.8 ms in all\. From 7\.2 ms on",
-    ),
+    ("schedule.2", ("== 3", "== 1"), r"buckets of 1: 12 exchanges with 72 latencies, 10\.8 ms in all\. From 7\.2 m"),
     ("zero.1", ("        all_gather(weights(layer))", ""), r"part 1 of weights\(0\) on rank 0"),
     ("zero.2", ("forward(layer, rank)", TWICE), r"`forward\(0, 0\)` is computed 2 times, on rank 0\. In"),
     ("pipeline.3", (HALVES, "ahead, behind = K - rank, M"), "although they could .* a rank holds up to 66 MB; the bar"),
