@@ -32,8 +32,12 @@ LARGE = 100  # what is one more than this is within the tolerance of many checks
 ONE_HALF = "a size next to the middle halves the gap, too: it is asked for where the sum is even"
 TWO_LINES = "the loop that waits has two lines, and a look may find the rank at each of them"
 CLOSE = "the answer is a large whole number, and numbers are compared up to a thousandth"
+ONE_CASE = "the check has one case of it; the grader has more (tests/grading/made_class.py)"
 PRODUCT = "both are factors or terms of one product or sum"
 EXPLAINED = {  # (id, the mutant): why it is taken for right
+    ("averages.9", "staleness: ignores argument 0"): ONE_CASE,
+    ("resnet50.14", "slower_of_two: constant"): ONE_CASE,
+    ("resnet50.14", "slower_of_two: ignores argument 0"): ONE_CASE,
     ("standing.7", "line: - 1, place 0"): TWO_LINES,
     ("rate.5", "next_batch: argument 0 + 1"): ONE_HALF,
     ("rate.5", "next_batch: result 0 + 1"): CLOSE,
@@ -107,15 +111,6 @@ def of_value(value):
             yield f"{what}, place {place}", other
 
 
-def unvaried(calls):
-    """The mutants that the judge cannot see, since all its trials are alike in this."""
-    if len(set(map(repr, calls))) == 1:
-        yield "constant"
-    for place in range(max(map(len, calls))):
-        if len({repr(call[place]) for call in calls if len(call) > place}) == 1:
-            yield f"ignores argument {place}"
-
-
 def told(mutant, right, calls, id):
     """Whether the grader's own trials tell a function from the right one."""
     try:
@@ -142,13 +137,11 @@ def mistaken(name):
                 made = of_function(function, calls)
             else:
                 continue
-            blind = set(unvaried(calls)) if calls else ()
             for what, mutant in made:
                 state, _ = judging.judge(id, *answer[:place], mutant, *answer[place + 1 :])
                 seen = not calls or told(mutant, function, calls, id)
-                taken = state == "right" and not (seen and what in blind)
-                if taken or not seen:
-                    yield id, f"{variable}: {what}", "the check" if taken else "the grader"
+                if state == "right" or not seen:
+                    yield id, f"{variable}: {what}", "the grader, too" * (not seen)
 
 
 @pytest.mark.parametrize("name", [name for name in LESSONS if name not in PLAYED])
