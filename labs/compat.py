@@ -3,7 +3,6 @@
 A new version may rename or drop one without notice. tests/test_compat.py asks each for what it is expected to do.
 """
 
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -103,10 +102,3 @@ def graph(model: "keras.Layer") -> Any:
 def calls(graph: Any) -> list[Any]:
     """The calls of layers in a Functional model, inputs first: nodes with operation, input_tensors, output_tensors."""
     return [node for _, nodes in sorted(graph._nodes_by_depth.items(), reverse=True) for node in nodes]
-
-
-def xplane() -> ModuleType:
-    """The module that reads TensorFlow's profiles (`XSpace`)."""
-    from tensorflow.tsl.profiler.protobuf import xplane_pb2
-
-    return xplane_pb2

@@ -412,8 +412,7 @@ with tf.profiler.experimental.Profile(str(folder)):
 
 # %%
 rows = profile.operations(folder)
-columns = {"operation": "operation", "ms": "ms", "calls": "calls", "share": "share"}
-tables.show([row | {"ms": 1e3 * row["seconds"]} for row in rows[:10]], tuple(columns), columns)
+tables.show([row | {"ms": 1e3 * row["seconds"]} for row in rows[:10]], ("operation", "ms", "share"))
 
 # %% [markdown]
 # The time of an operation is the sum over all threads, excluding the operations nested in it. TensorFlow may fuse a
@@ -422,7 +421,7 @@ tables.show([row | {"ms": 1e3 * row["seconds"]} for row in rows[:10]], tuple(col
 #
 # What share of the total operation time do the convolutions take, including their forward pass and their two gradients?
 # Give a number from 0 to 1. `rows` lists all the operations, not only these ten, each as a dictionary with the keys
-# `operation`, `seconds`, `calls` and `share`; the names of the convolutions contain `Conv2D`.
+# `operation`, `seconds` and `share`; the names of the convolutions contain `Conv2D`.
 
 # %% labs={"id": "faster.9"}
 ### BEGIN SOLUTION

@@ -4,53 +4,33 @@ tf.profiler.experimental.Profile("runs/profile") leaves one, as does Keras' call
 6)), which needs the package tensorboard. `uvx xprof --logdir runs/profile` shows all that is in it, in the browser.
 """
 
-import re
-from collections import defaultdict
+import json
+from collections import Counter
 from pathlib import Path
 
-from labs import compat
 from labs.errors import UseError
-
-# _FusedConv2D of "sequential/conv2d/BiasAdd:_FusedConv2D#id=1#": an operation of a graph, and nothing else that ran
-OPERATION = re.compile(r"^(?!.*::)[^#]+:(_*[A-Z]\w*)(?:#.*)?$")
 
 
 def operations(folder):
     """What the newest profile below a folder says about each kind of operation, the slowest first.
 
-    Rows {operation, seconds, calls, share}: kind as TensorFlow names it (Conv2D; a GPU's kernels have names of their
-    own), seconds over all threads or streams without those of operations inside, calls, share of all operations'
-    seconds. Raises UseError.
+    Rows {operation, seconds, share}: kind as TensorFlow names it (Conv2D), seconds over all threads or streams without
+    those of operations inside, share of all operations' seconds; those on GPUs where there are any, without the input
+    pipeline. Raises UseError.
     """
+    from tensorflow.python.profiler.internal import _pywrap_profiler_plugin  # what TensorBoard's plugin calls
+
     found = sorted(Path(folder).rglob("*.xplane.pb"), key=lambda path: path.stat().st_mtime)
     if not found:
         raise UseError(f"No profile below {folder}: run the cell that records one.")
-    planes = compat.xplane().XSpace.FromString(found[-1].read_bytes()).planes
-    gpus = [plane for plane in planes if plane.name.startswith("/device:GPU")]
-    seconds = defaultdict(list)
-    for plane in gpus or [plane for plane in planes if plane.name == "/host:CPU"]:
-        names = {id: event.name for id, event in plane.event_metadata.items()}
-        for line in plane.lines:
-            events = [(event.offset_ps, event.duration_ps, names[event.metadata_id]) for event in line.events]
-            for name, own in _own_times(events):
-                for kind in [name] if gpus else OPERATION.findall(name):
-                    seconds[kind].append(own / 1e12)
-    whole = sum(map(sum, seconds.values()))
-    rows = [
-        {"operation": kind, "seconds": sum(times), "calls": len(times), "share": sum(times) / whole}
-        for kind, times in seconds.items()
-    ]
-    return sorted(rows, key=lambda row: -row["seconds"])
-
-
-def _own_times(events):
-    """(name, duration without that of the events inside) of the events (begin, duration, name) of one thread."""
-    open_events = []  # [end, name, own]
-    for begin, duration, name in sorted(events, key=lambda event: (event[0], -event[1])):
-        while open_events and open_events[-1][0] <= begin:
-            yield tuple(open_events.pop()[1:])
-        if open_events:
-            open_events[-1][2] -= duration
-        open_events.append([begin + duration, name, duration])
-    for _, name, own in open_events:
-        yield name, own
+    text, _ = _pywrap_profiler_plugin.xspace_to_tools_data([str(found[-1])], "framework_op_stats")
+    _, table = json.loads(text)  # the first one has the idle time, too
+    names = [column["id"] for column in table["cols"]]
+    stats = [dict(zip(names, (cell["v"] for cell in row["c"]), strict=True)) for row in table["rows"]]
+    where = min(row["host_or_device"] for row in stats)  # "Device" stands before "Host"
+    seconds = Counter()
+    for row in stats:
+        if row["host_or_device"] == where and row["type"] != "Dataset":
+            seconds[row["type"]] += row["total_self_time"] / 1e6
+    whole = seconds.total()
+    return [{"operation": kind, "seconds": own, "share": own / whole} for kind, own in seconds.most_common()]
