@@ -27,11 +27,9 @@ def exported(path) -> dict[str, Any] | None:
     return {"platform": "canvas", "who": found["who"], "id": found["id"], "rest": found["rest"], "order": order}
 
 
-def sheet(table, column=None):
-    """The Sheet of a gradebook; None where the table is something else.
-
-    column: name or number of the assignment. Raises UseError where no column, or more than one, fits.
-    """
+def sheet(table):
+    """The Sheet of a gradebook, whose columns are called by name or number of the assignment; None where the table is
+    something else. Raises UseError."""
     head = [cell.strip() for cell in table.rows[0]]
     if not (head[:2] == ["Student", "ID"] or head[:3] == ["LastName", "FirstName", "ID"]) or "Section" not in head:
         return None
@@ -39,16 +37,12 @@ def sheet(table, column=None):
     if points is None:
         raise UseError('The gradebook has no row "Points Possible": export it again from Canvas.')
     of_id, first = head.index("ID"), head.index("Section") + 1
-    found = {}
+    columns = {}
     for at in range(first, min(len(head), len(points))):
-        if (name := _ASSIGNMENT.fullmatch(head[at])) and number(points[at]) is not None:  # else it is read-only
-            found[at] = {head[at].casefold(), name["name"].casefold(), name["id"]}
-    chosen = [at for at, names in found.items() if column is None or column.strip().casefold() in names]
-    if len(chosen) != 1:
-        asked = f"--column {column!r} is {len(chosen)} of them" if column is not None else "name one with --column"
-        every = ", ".join(head[at] for at in found) or "none"
-        raise UseError(f"The gradebook has these assignments; {asked}: {every}.")
+        name, most = _ASSIGNMENT.fullmatch(head[at]), number(points[at])
+        if name and most is not None:  # else it is read-only
+            columns[at] = {head[at].casefold(), name["name"].casefold(), name["id"]}, most
     ids = [row[of_id].strip() if len(row) > of_id else "" for row in table.rows]
     rows = grouped((id.lstrip("0"), at) for at, id in enumerate(ids) if re.fullmatch(r"[0-9]+", id))
     names = {at: " ".join(table.rows[at][:of_id]) for of_one in rows.values() for at in of_one}
-    return Sheet("canvas", table, rows, names, chosen[0], number(points[chosen[0]]))
+    return Sheet("canvas", table, rows, names, columns)

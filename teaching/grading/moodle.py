@@ -26,11 +26,9 @@ def exported(path) -> dict[str, Any] | None:
     return {"platform": "moodle", "who": found["who"], "id": found["id"], "rest": found["rest"]}
 
 
-def sheet(table, column=None):
-    """The Sheet of a grading worksheet, in any language; None where the table is something else.
-
-    column: name of the column for the points, where several could be it. Raises UseError: none or several could be.
-    """
+def sheet(table):
+    """The Sheet of a grading worksheet, in any language; None where the table is something else. Raises UseError where
+    Moodle would not take it back."""
     head, filled = table.rows[0], [at for at, row in enumerate(table.rows) if at and any(cell.strip() for cell in row)]
     rows = [table.rows[at] for at in filled]
     if not rows or len(head) < 3 or any(len(row) != len(head) for row in rows):
@@ -40,14 +38,14 @@ def sheet(table, column=None):
     identifier, participants = next(identified, (0, []))
     if not participants:
         return None
-    grade, most = _grade(head, columns, identifier, column)
-    if not any(all(map(_is_date, columns[at])) for at in range(grade + 1, len(head))):
+    grades = _grades(head, columns, identifier)
+    if not any(all(map(_is_date, columns[at])) for at in range(min(grades, default=0) + 1, len(head))):
         why = "Moodle takes none back without the one that says when a grade was changed. Get the worksheet again"
-        lacks = f"The worksheet has no column with dates behind {head[grade]!r}"
+        lacks = "The worksheet has no column with dates behind the grades"
         raise UseError(f"{lacks}: {why} and leave its columns as they are.")
     found = grouped((each["id"].lstrip("0"), at) for at, each in zip(filled, participants, strict=True))
     names = {at: table.rows[at][identifier + 1] for at in filled}  # the status, where nobody is named
-    return Sheet("moodle", table, found, names, grade, most)
+    return Sheet("moodle", table, found, names, grades)
 
 
 def packed(feedback):
@@ -72,23 +70,13 @@ def _is_date(cell):
     return cell.strip() == "-" or len(re.findall(r"\d+", cell)) > 2
 
 
-def _grade(head, columns, identifier, name):
-    """(number of the column of the grades, the maximum): it stands before that of the maximum, which is one number
-    throughout, and behind that comes text (may the grade be changed?)."""
+def _grades(head, columns, identifier):
+    """{number of a column that could hold the grades: (its name, the maximum)}: it stands before that of the maximum,
+    which is one number throughout, and behind that comes text (may the grade be changed?)."""
     found = {}
     for at in range(identifier + 2, len(head) - 1):
         grades, most, behind = columns[at - 1], {number(cell) for cell in columns[at]}, columns[at + 1]
         of_text = all(c.strip() and number(c) is None for c in behind)
         if len(most) == 1 and None not in most and of_text and not any(c.strip() and number(c) is None for c in grades):
-            found[at - 1] = most.pop()
-    if name is not None:
-        named = [at for at, text in enumerate(head) if text.strip().casefold() == name.strip().casefold()]
-        if len(named) != 1:
-            raise UseError(f"--column: the worksheet has {len(named)} columns {name!r}; it has {', '.join(head)}.")
-        return named[0], found.get(named[0])
-    if len(found) != 1:
-        several = ", ".join(head[at] for at in found)
-        could = f"{several} could be it" if several else "no column beside it says the maximum"
-        asked = f"Name it with --column; of {', '.join(head)}. (An assignment graded by a scale takes no points.)"
-        raise UseError(f"Which column of the worksheet takes the points is not clear: {could}. {asked}")
-    return next(iter(found.items()))
+            found[at - 1] = {head[at - 1].strip().casefold()}, most.pop()
+    return found

@@ -56,16 +56,25 @@ def read(path):
 class Sheet:
     """What a platform's file says.
 
-    rows: {identifier of a student: [numbers of the rows]}; names: {number of a row: the name in it}; column: of the
-    points; most: what it may hold at most, None if the file does not say.
+    rows: {identifier of a student: [numbers of the rows]}; names: {number of a row: the name in it}; columns: {number
+    of a column that could take the points: (what it is called, in small letters, the most that it may hold)}
     """
 
     platform: str
     table: CsvTable
     rows: dict
     names: dict
-    column: int
-    most: float | None
+    columns: dict
+
+    def column(self, name=None):
+        """(number, maximum) of the column that takes the points. Raises UseError where it is not clear, or where none,
+        or more than one, has this name."""
+        fit = [at for at, (names, _) in self.columns.items() if name is None or name.strip().casefold() in names]
+        if len(fit) != 1:
+            every = ", ".join(self.table.rows[0][at] for at in self.columns) or "none, as where a scale takes no points"
+            asked = "name one with --column" if name is None else f"--column {name!r} is {len(fit)} of them"
+            raise UseError(f"These columns of the file could take the points; {asked}: {every}.")
+        return fit[0], self.columns[fit[0]][1]
 
     def rows_of(self, students):
         """({number of a submission: its row}, {number: why it has none}). students: {number: {platform, id, who}}."""
@@ -89,7 +98,7 @@ class Sheet:
         if len(rows) != 1:
             raise UseError(f"the file has {len(rows)} rows of {id}")
         (row,) = rows
-        if len(self.table.rows[row]) <= self.column:
+        if len(self.table.rows[row]) <= max(self.columns):
             raise UseError("the row ends before the column of the points: get the file again")
         if not anonymous and _letters(student["who"]) != _letters(self.names[row]):
             asked = "Is it the submission of a group, or of another course? Enter these points yourself"

@@ -14,10 +14,10 @@ from labs.report.archive import zipped
 from teaching.grading import canvas, moodle, points, table
 
 
-def sheet(path, column=None):
-    """The table.Sheet of a file of Moodle or Canvas. Raises UseError: it is neither, or its column is not clear."""
+def sheet(path):
+    """The table.Sheet of a file of Moodle or Canvas. Raises UseError where it is neither."""
     given = table.read(path)
-    if given.rows and (found := canvas.sheet(given, column) or moodle.sheet(given, column)):
+    if given.rows and (found := canvas.sheet(given) or moodle.sheet(given)):
         return found
     raise UseError(
         f"{path} is neither a grading worksheet of Moodle (each row begins as Participant 123, in any language) nor a "
@@ -40,10 +40,11 @@ def give_back(graded, made, path=None, column=None):
     by_name = _feedback_by_name(graded.out, names)
     if path is None:
         return _feedback(graded.out, names) + by_name
-    found = sheet(path, column)
+    found = sheet(path)
+    takes = found.column(column)
     rows, strangers = found.rows_of(names)
     feedback = _feedback(graded.out, {number: each for number, each in names.items() if number not in strangers})
-    told = _filled(graded, found, rows, made, Path(path))
+    told = _filled(graded, found, takes, rows, made, Path(path))
     told += [f"{number}, {names[number]['who']}: {why}." for number, why in sorted(strangers.items())]
     taken = set(rows.values())
     others = [f"{id} {found.names[at[0]]}".strip() for id, at in found.rows.items() if not taken & set(at)]
@@ -51,14 +52,15 @@ def give_back(graded, made, path=None, column=None):
     return [line.replace("\n", r"\n") for line in told]  # names are in it
 
 
-def _filled(graded, found, rows, made, path):
-    """Write the file with the points; returns lines on it. rows: {number of a submission: its row}."""
+def _filled(graded, found, takes, rows, made, path):
+    """Write the file with the points; returns lines on it. takes: the column and its maximum; rows: {number of a
+    submission: its row}."""
     cells, left, filled, other = {}, Counter(), 0, 0
-    sign, column, most = found.decimal(), found.table.rows[0][found.column].strip(), graded.rules.most
-    scale = found.most / most if found.most and most else 1.0
+    sign, (at, top), most = found.decimal(), takes, graded.rules.most
+    scale = top / most if top and most else 1.0
     open_items = {number: sum(line.open for line in made[number]) for number in sorted(rows)}
     for number, row in rows.items():
-        now, total = found.table.rows[row][found.column].strip(), round(scale * points.total(made[number]), 2)
+        now, total = found.table.rows[row][at].strip(), round(scale * points.total(made[number]), 2)
         if not points.handed_in(graded.found[number]):
             left["what was handed in cannot be read"] += 1
         elif open_items[number]:
@@ -69,20 +71,18 @@ def _filled(graded, found, rows, made, path):
             filled += 1
             if table.number(now) != total:
                 other += bool(now)
-                cells[row, found.column] = f"{total:.2f}".rstrip("0").rstrip(".").replace(".", sign)
+                cells[row, at] = f"{total:.2f}".rstrip("0").rstrip(".").replace(".", sign)
     target = graded.out / f"filled_{path.name}"
     files.write(target, found.table.filled(cells))
     form = f"UTF-8, {table.SEPARATORS[found.table.separator]}"
-    told = [f"{target}: points of {filled} of {len(rows)} in {column!r}. To upload as {form}."]
+    told = [f"{target}: points of {filled} of {len(rows)} in {found.table.rows[0][at].strip()!r}. To upload as {form}."]
     told += [f"{other} of them held other points before."] * bool(other)
     if left:
         told.append(f"Cells left as they were: {', '.join(f'{n} ({why})' for why, n in sorted(left.items()))}.")
     if each := ", ".join(f"{number} ({count})" for number, count in open_items.items() if count):
         told.append(f"{sum(open_items.values())} open: {each}.")
-    if found.most is None:
-        told.append("The file does not say how many points there can be: Moodle drops those above its maximum.")
-    elif scale != 1:
-        told.append(f"The rubric has {most:g} points in all, the file {found.most:g}: points are scaled to that.")
+    if scale != 1:
+        told.append(f"The rubric has {most:g} points in all, the file {top:g}: points are scaled to that.")
     return told
 
 

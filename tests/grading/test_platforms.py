@@ -262,8 +262,8 @@ def test_a_column_is_never_guessed(graded, give_back, capsys):
         return text.replace(b",,x@y.edu", b",,2026,x@y.edu")
 
     out, given = graded(moodle_export(*CLASS)), with_year("")
-    assert "not clear: ID-Nummer, Bewertung could be it. Name it with --column" in give_back(given)[0]
-    assert "has 0 columns 'Note'" in give_back(given, "--column", "Note")[0]
+    assert "could take the points; name one with --column: ID-Nummer, Bewertung." in give_back(given)[0]
+    assert "--column 'Note' is 0 of them" in give_back(given, "--column", "Note")[0]
     assert give_back(given, "--column", "bewertung")[1] == with_year("100")
     assert main(["out", "--out", str(out), "--column", "Grade"]) == 2
     assert "give that with --worksheet" in capsys.readouterr().err
@@ -275,7 +275,7 @@ def test_a_file_that_cannot_be_filled_is_refused_with_the_reason(graded, give_ba
         (b"", "is neither a grading worksheet of Moodle"),
         (b"\xff\xfeI\0\0\xd8\0\xd8", "is not UTF-8"),
         (b'Identifier,Full name\n"Participant 1,Ada\n', "is damaged: unexpected end of data"),
-        (worksheet("en", [(CLASS[0], {})], until=7), "has no column with dates behind 'Grade'"),
+        (worksheet("en", [(CLASS[0], {})], until=7), "has no column with dates behind the grades"),
         (worksheet("en", [(CLASS[0], {})]).rpartition(b",")[0] + b"\n", "is neither a grading worksheet of Moodle"),
         (b"Student,ID,SIS Login ID,Section,Lab (1)\nAda,1,a,s,\n", 'has no row "Points Possible"'),
     ):
