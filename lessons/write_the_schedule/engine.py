@@ -13,6 +13,7 @@ is how often each micro-batch is in it, of activations and errors how often the 
 often they were updated. So it can say what is wrong with a sum.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from inspect import signature
 from math import inf
@@ -167,13 +168,13 @@ class _ScheduleRank:
     """A rank while it is played: what it holds, {tensor: {part: what it sums up}}, and where in its program it is.
 
     busy: {(tensor, part): (the Transfer that it is in, as it is written)}; freed: {tensor: where, in words};
-    started: {operation: Transfer}; waits: the one that it waits for; meetings: how many collectives it has come to;
+    started: {operation: Transfer}; waits: the one that it waits for; met: how many it has come to, by their key;
     halves: what backward_inputs was done for; changes: of PlayedSchedule.
     """
 
     def __init__(self, case, place):
         self.case, self.number, self.operations, self.step, self.now = case, place, [], 0, 0.0
-        self.store, self.busy, self.freed, self.started, self.meetings, self.halves = {}, {}, {}, {}, 0, set()
+        self.store, self.busy, self.freed, self.started, self.met, self.halves = {}, {}, {}, {}, Counter(), set()
         self.waits: Transfer | None = None
         self.changes = []
         for tensor, parts in case.held(place).items():
@@ -250,7 +251,7 @@ class PlayedSchedule:
         self.problem: str | None = None
         self.cycle = []
         self._every = tuple(range(case.ranks))
-        self._ranks, self._messages, self._meetings = [_ScheduleRank(case, place) for place in self._every], {}, []
+        self._ranks, self._met_at = [_ScheduleRank(case, place) for place in self._every], {}
         self._free_at = {}  # {("out" or "into", rank): when this link is free again}
 
     @property
@@ -451,6 +452,11 @@ class PlayedSchedule:
                 other.step += 1
         return transfer
 
+    def _met(self, rank, key, new):
+        """The Transfer that a rank comes to, for the n-th time with this key: what another rank began, or a new one."""
+        rank.met[key] += 1
+        return self._met_at.setdefault((key, rank.met[key]), new)
+
     def _message(self, rank, word, text, tensor, wait, to=None, source=None, add=False):
         pair = (rank.number, to) if word == "send" else (source, rank.number)
         name, parts = tensor
@@ -458,12 +464,8 @@ class PlayedSchedule:
             raise _Wrong("a rank cannot send a message to itself.")
         if add and name[0] in ("weights", "optimizer"):
             raise _Wrong(f"{named(*name)} is not a sum, so nothing can be added to it.")
-        waiting = self._messages.setdefault((pair, tensor), [])
-        transfer = next((each for each in waiting if rank.number not in each.came), None)
-        if transfer is None:
-            size = self.case.size(*name[:2]) * len(parts) / self.case.ranks
-            transfer = Transfer("send", pair, [name], size, self.case.message(size), text)
-            waiting.append(transfer)
+        size = self.case.size(*name[:2]) * len(parts) / self.case.ranks
+        transfer = self._met(rank, (pair, tensor), Transfer("send", pair, [name], size, self.case.message(size), text))
         if word == "send" or add:
             transfer.bring(name, rank.need(name, parts))
         if word == "receive":
@@ -481,15 +483,12 @@ class PlayedSchedule:
             raise _Wrong(f"{word} takes whole tensors, since each rank's number says which part is its own.")
         if any(name[0] in ("weights", "optimizer") for name in names) and word != "all_gather":
             raise _Wrong(f"`{word}` adds up what the ranks hold, but weights and optimizer state are not sums.")
-        if rank.meetings == len(self._meetings):
-            size, times = sum(self.case.size(*name[:2]) for name in names), 1 + (word == "all_reduce")
-            sent, time = times * (K - 1) / K * size, self.case.ring(size, times)
-            self._meetings.append(Transfer(word, self._every, names, sent, time, text))
-        transfer = self._meetings[rank.meetings]
+        size, times = sum(self.case.size(*name[:2]) for name in names), 1 + (word == "all_reduce")
+        sent, time = times * (K - 1) / K * size, self.case.ring(size, times)
+        transfer = self._met(rank, "all", Transfer(word, self._every, names, sent, time, text))
         if (transfer.word, transfer.tensors) != (word, names):
-            first = f"for rank {min(transfer.came)}, collective number {rank.meetings + 1} is `{transfer.text}`"
+            first = f"for rank {min(transfer.came)}, collective number {rank.met['all']} is `{transfer.text}`"
             raise _Wrong(f"{first}. All ranks must call the same collectives in the same order.")
-        rank.meetings += 1
         for name in names:
             transfer.bring(name, rank.need(name, (rank.number,) if word == "all_gather" else self._every))
             rank.busy |= {(name, part): (transfer, transfer.text) for part in self._every}

@@ -91,10 +91,9 @@ def _line(frame):
 def _named(word, tensors):
     """The tensors of a call. Raises ProgramError for a list of them, and for a word without its layer."""
     for each in tensors:
-        if each in (weights, gradient, optimizer):
-            wrong = f"`{each.__name__}` without its layer: write `{each.__name__}(layer)`."
-        elif each in (activation, error):
-            wrong = f"`{each.__name__}` without its layer and batch: write `{each.__name__}(layer, batch)`."
+        if each in (weights, gradient, optimizer, activation, error):
+            of = "layer, batch" if each in (activation, error) else "layer"
+            wrong = f"`{each.__name__}` without its {of.replace(',', ' and')}: write `{each.__name__}({of})`."
         elif isinstance(each, list | Iterator) or isinstance(each, tuple) and each and isinstance(each[0], tuple):
             what = "call it for each tensor" if word in ("send", "receive") else "write `*` before it"
             wrong = f"a list: {what}."
