@@ -1,36 +1,28 @@
 """Pictures of notebook 24: where a step's time goes, memory against time, and a ladder of measurements."""
 
-import numpy as np
+from statistics import fmean
 
 from labs.results import intervals, metrics
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure
 from lessons.drawing import beside
+from lessons.where_a_step_goes.pictures import VALID, bars, said
 
 
 def waits(measured):
     """Time of a step in waiting for the batch and in computing, for several pipelines.
 
-    measured: {name: list of rounds (seconds of waiting, seconds of computing) of a step}. Bars are means, and points
-    the whole step in each round.
+    measured: {name: list of rounds (seconds of waiting, seconds of computing) of a step}. Bars are means, whiskers 95 %
+    intervals over the rounds.
     """
-    figure, (axis,) = new_figure(1, width=8.0, height=0.8 + 0.45 * len(measured))
-    rounds = 1e3 * np.array(list(measured.values()))  # pipelines, rounds, parts
-    places, whole, (wait, compute) = np.arange(len(measured)), rounds.sum(2), rounds.mean(1).T
-    axis.barh(places, wait, color=COLOURS[1], label="waiting for the batch")
-    axis.barh(places, compute, left=wait, color=COLOURS[0], hatch="//", edgecolor="white", label="computing")
-    points = {"color": "black", "mfc": "white", "ms": 5, "label": "whole step, in each round"}
-    axis.plot(whole.ravel(), places.repeat(whole.shape[1]), "o", **points)
-    axis.set_yticks(places, list(measured))
-    axis.invert_yaxis()
-    axis.set(xlabel="time of a step (ms)", xlim=(0, None))
-    axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    sentences = []
-    for name, waiting, computing, steps in zip(measured, wait, compute, whole, strict=True):
-        low, high = intervals.mean(steps).interval
-        spent = f"waiting {waiting:.3g} ms, computing {computing:.3g} ms"
-        sentences.append(f"{name}: {spent} (step {low:.3g} to {high:.3g}).")
-    note = "In brackets: 95 % intervals, valid only for these minutes."
-    return finished(figure, " ".join(["Time of a step by pipeline.", *sentences, note]), "measured")
+    figure, (axis,) = new_figure(1, width=8.0, height=0.8 + 0.7 * len(measured))
+    groups = {}
+    for name, rounds in measured.items():
+        wait, compute = zip(*rounds, strict=True)
+        parts = {"waiting for the batch": wait, "computing": compute, "whole step": [sum(each) for each in rounds]}
+        groups[name] = {part: (fmean(seconds), intervals.plain(seconds)) for part, seconds in parts.items()}
+    bars(axis, groups, "time of a step, by pipeline")
+    alt = f"Time of a step by pipeline, with {VALID}. {said(groups)}"
+    return finished(figure, alt, "measured", note=f"whiskers: {VALID}")
 
 
 def ladder(steps, kind):

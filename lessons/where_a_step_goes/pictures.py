@@ -94,6 +94,12 @@ def bars(axis, groups, title, unit="milliseconds", scale=1e3, without=None):
     axis.xaxis.set_major_formatter(lambda value, _: _digits(value))
 
 
+def said(groups):
+    """The bars in words, where values are seconds."""
+    parts = {name: ", ".join(f"{part} {in_words(*told)}" for part, told in of.items()) for name, of in groups.items()}
+    return " ".join(f"{name}: {told}." for name, told in parts.items())
+
+
 def breakdown(results):
     """The parts of a step with their intervals: all of them on one scale, and those that are differences on their
     own. A part below 0 is drawn to the left of 0. results: of labs.measure.breakdown.measure."""
@@ -105,11 +111,8 @@ def breakdown(results):
     low, high = small.get_xlim()
     small.set_xlim(max(low, -2 * longest), min(high, 2 * longest))  # a long whisker leaves the bars their size
     about = f"Parts of a step on {measured.WORKERS} workers, with {VALID}. "
-    said = [
-        f"{name}: {', '.join(f'{part} {in_words(*told)}' for part, told in of.items())}." for name, of in parts.items()
-    ]
     note, kinds = f"whiskers: {VALID}; long ones are cut", (found["kind"] for found in results)
-    return finished(figure, about + " ".join(said), *kinds, note=note)
+    return finished(figure, about + said(parts), *kinds, note=note)
 
 
 STEP = {"backward": 0.1, "workers": 8}  # of the simulated step: seconds of its backward pass, and workers on a ring

@@ -69,7 +69,7 @@ def test_ladder_and_waits_say_their_intervals():
     sound(ladder((2.7, 3.12)), "measured", said)
     assert "without an interval" in ladder(kind="recorded").get_supxlabel()
     rounds = {"starving": [(0.03, 0.01), (0.032, 0.01)], "fed": [(0.0, 0.01), (0.0, 0.011)]}
-    sound(pictures.waits(rounds), "measured", "starving: waiting 31 ms, computing 10 ms (step")
+    sound(pictures.waits(rounds), "measured", "starving: waiting for the batch 31 ms [", "whole step 41 ms [")
 
 
 def test_a_change_is_compared_within_rounds_and_images_are_counted():
