@@ -131,8 +131,8 @@ predict("memory.3", peak_of_layers)
 # %%
 size = {"batch": 4 if quick else 16, "steps": 1 if quick else 2}
 remat = hasattr(keras, "RematScope")
-modes = [("none", 1), ("layers", 1)] + ([] if quick else [("activations", 1)])
-found = [recompute.measure(mode, block, **size) for mode, block in (modes if remat else modes[:1])]
+modes = ["none", "layers"] if remat else ["none"]
+found = [recompute.measure(mode, **size) for mode in modes]
 outcome("memory.3", found[1]["peak_bytes"] / found[0]["peak_bytes"] if remat and all(found) else None)
 
 # %% [markdown]

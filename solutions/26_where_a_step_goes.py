@@ -327,15 +327,15 @@ if shown:
 # valid only for the few minutes in which the steps were measured. Where the residual is larger than the intervals, the
 # model is missing something. Look for candidates in the pictures above:
 # sharing the machine costs time that does not depend on the bytes, the ranks wait for each other, and 514 tensors
-# produce more messages than 174. Then look at the fitted parameters. The notes below the table say which effects the
-# fit could not tell apart.
+# produce more messages than 174. Then look at the fitted parameters. The exchange was fitted to steps of two workers, so
+# the fit cannot tell latency, bandwidth and overlap apart. For other numbers of workers, it assumes the bytes of a ring,
+# 2 (K - 1) / K. If steps on two workers were not longer than on one, the exposed exchange is taken as 0.
 
 # %%
 full = experiments.fitted(every)
 if full:
     rows = [{"parameter": name, "value": str(found)} for name, found in full.parameters().items()]
     tables.show(rows, ("parameter", "value"), {"value": "value and interval"})
-    print(*(f"Note: {note}." for note in full.notes), sep="\n")
 
 # %% [markdown]
 # ## From what batch size on is the exchange hidden?

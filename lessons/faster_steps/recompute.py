@@ -20,7 +20,6 @@ from labs.measure.step import timed
 import keras
 
 LAYERS, FILTERS, SIDE = 24, 32, 48
-REMAT = {"layers": "full", "activations": "activations"}  # as Keras calls it
 # One arena, and large tensors in pages of their own: what is freed is given back, and the peak is the same each time.
 QUIET = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "1048576"}
 
@@ -29,8 +28,7 @@ def measure(mode, block=6, batch=32, steps=3, rounds=0):
     """{mode, block, batch, peak_bytes (above what the process held before its first step), loss, seconds [of a step in
     each round], kept_seconds [of one that keeps all, in the same rounds]}.
 
-    mode: none; layers (each layer recomputes its own); activations (Keras' mode of this name); blocks (of `block`
-    layers).
+    mode: none; layers (each layer recomputes its own); blocks (of `block` layers).
     In a process of its own; its files are called after mode, block and batch. Returns None if it did not finish.
     """
     name = f"recompute_{mode}{f'_{block}' if mode == 'blocks' else ''}_b{batch}"
@@ -47,7 +45,7 @@ class Block(keras.Sequential):
 
 
 def build(mode, block):
-    with contextlib.nullcontext() if mode in ("none", "blocks") else keras.RematScope(REMAT[mode]):
+    with keras.RematScope() if mode == "layers" else contextlib.nullcontext():
         layers = [keras.layers.Conv2D(FILTERS, 3, padding="same", activation="relu") for _ in range(LAYERS)]
     if mode == "blocks":
         with keras.RematScope():  # the whole block is one function, which backward computes again

@@ -13,11 +13,6 @@ from labs.results import intervals
 from lessons.reduce import ring_bytes
 from lessons.step_model import Quantity, fitted_line, ranged, slowest
 
-NOT_APART = (
-    "communication is fitted to steps of several workers: latency, bandwidth and overlap cannot be told apart; other "
-    "numbers of workers follow the ring's bytes, 2 (K - 1) / K"
-)
-
 
 class MeasuredSteps(NamedTuple):
     """Measured steps of a network. seconds: the mean step of each round; spread: standard deviation of single steps /
@@ -49,7 +44,7 @@ class Fit:
     """The model fitted to MeasuredSteps: of each network on one worker with 2 batches, of one or more on several.
 
     lines: {network: Line}; exposed: {network: seconds for each byte that a worker sends in a ring}, of all networks
-    together where one had no step on several workers; spread: of a worker's steps; notes: what could not be told apart.
+    together where one had no step on several workers; spread: of a worker's steps.
     Raises UseError for steps that do not get longer with the batch.
     """
 
@@ -64,11 +59,6 @@ class Fit:
             rounds[model] = [rate for each in own if each.workers > 1 for rate in self._rates(each)]
         every = sum(rounds.values(), [])
         self.exposed = {model: _exposed(own or every) for model, own in rounds.items()}
-        self.notes = [NOT_APART]
-        for model, each in self.exposed.items():
-            if not each.value:
-                longer = f"steps of {model} on several workers are not longer than on one"
-                self.notes.append(f"{longer}: the exposed part is taken as 0")
 
     def _rates(self, measured):
         """(exposed seconds for each byte that a worker sends, its weight, by how much it may be off since the
