@@ -33,7 +33,7 @@ def marks():
 
 @pytest.fixture
 def read(tmp_path):
-    """read(text) -> the Events of a file that holds it."""
+    """read(text) -> the collectives of a file that holds it."""
 
     def read(text):
         (tmp_path / "made.json").write_text(text)
@@ -132,15 +132,11 @@ def test_odd_names_and_packed_files_are_read_and_what_is_no_whole_timeline_is_to
 # Pictures
 
 
-def test_the_picture_of_few_tensors_has_a_row_for_each(marks, read):
+def test_the_picture_has_a_row_for_each_of_few_tensors_and_curves_for_many(marks):
     waited = timeline.summary(marks)[-1]["waited"][0]
     (axis,) = sound(timelines.figure(marks), "measured", f"A tensor of rank 0 waited {1000 * waited:.1f} ms").axes
     assert len(axis.get_yticklabels()) == 6
-
-
-def test_the_picture_of_60_tensors_in_messages_of_5_has_curves(read):
-    ends = [10 * (number // 5) + 20 for number in range(60)]
-    step = {f"gradient_{number:03d}": ((number, end - 1), (end, end + 8)) for number, end in enumerate(ends)}
-    told = "60 tensors, 0.0018 MB, messages: 12"
-    above, _ = sound(timelines.figure(read(written(step)), kind="recorded"), "recorded", told).axes
-    assert [line.get_ydata()[-1] for line in above.get_lines()] == pytest.approx([0.0018] * 3)
+    many = timeline.read(recorded.horovod_timeline())
+    megabytes = timeline.summary(many)[-1]["bytes"] / 1e6
+    above, _ = sound(timelines.figure(many, kind="recorded"), "recorded", f"{megabytes:.3g} MB, messages: ").axes
+    assert [line.get_ydata()[-1] for line in above.get_lines()] == pytest.approx([megabytes] * 3)

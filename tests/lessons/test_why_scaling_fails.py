@@ -147,27 +147,22 @@ def test_the_prediction_is_a_share_of_the_computing_and_an_exchange(capsys):
     seconds = steps.predicted(ALONE, LINK, 2)
     assert 0.034 < seconds[64] < 0.045 and 0.003 < seconds[2] < 0.008
     assert steps.predicted(ALONE, LINK | {"latency": {"value": 1e-2, "unit": "s"}}, 2)[2] > 0.02
-    busy = {kind: [0.01 - int(kind.split()[1]) / 1e4] * 3 for kind in ALONE["seconds"][2]}  # do not grow with the batch
-    noisy = ALONE | {"seconds": ALONE["seconds"] | {2: busy}}
-    seconds = steps.predicted(noisy, LINK, 2)
-    assert 2 not in seconds and 64 in seconds and "Nothing is predicted for 2 filters" in capsys.readouterr().out
-    assert "at 2 filters" not in pictures.pays(noisy, [measured()], {2: seconds}).alt.partition("predicted by")[2]
+    busy = {"alone 32": [0.01] * 3, "alone 16": [0.02] * 3}  # steps that do not grow with the batch
+    seconds = steps.predicted(ALONE | {"seconds": ALONE["seconds"] | {2: busy}}, LINK, 2)
+    assert [*seconds] == [64] and "Nothing is predicted for 2 filters" in capsys.readouterr().out
 
 
 # Tables
 
 
 def test_tables_pair_the_repeats_of_each_k_and_name_what_all_seeds_have(tmp_path, capsys):
-    rest = '"means": 1, "accuracy": 0.9, "identical": true}'
+    rest, log = '"means": 1, "accuracy": 0.9, "identical": true}', tmp_path / "log"
     pairs = (1, 0.02), (4, 0.01), (1, 0.05), (4, 0.02)
-    log = tmp_path / "log"
     log.write_text("Rank 0 of 2" + "".join(f'\nrank 0: {{"k": {k}, "step_seconds": {s}, {rest}' for k, s in pairs))
     gains = compared.by_k(log)
     assert list(gains) == [4] and gains[4].value == pytest.approx((2 * 2.5) ** 0.5)
-    assert "2.24 [" in capsys.readouterr().out
     trained = {k: [{"seconds": 1.0, "steps": 20, "loss": 0.5, "test": test}] * 3 for k, test in ((8, 0.978), (32, 0.9))}
-    assert compared.by_batch(trained) == 8
-    assert "0.978 (the same with all seeds)" in (shown := capsys.readouterr().out) and "640" in shown
+    assert compared.by_batch(trained) == 8 and "0.978 (the same with all seeds)" in capsys.readouterr().out
 
 
 # Pictures
