@@ -149,18 +149,15 @@ if steps:
 
 # %%
 compared = experiments.whole_steps(steps, runs)
-shown = [
-    {"network": name} | {what: pictures.in_words(*told) for what, told in of.items()} for name, of in compared.items()
-]
-if shown:
-    tables.show(shown, tuple(shown[0]), {"whole step": f"whole step ({runs[0].kind}) [95 % interval]"})
+if compared:
+    tables.show(compared, headers={"whole step (ms)": f"whole step (ms), {runs[0].kind}"})
 
 # %% [markdown]
-# The **residual** is the time that the parts do not explain: Keras's loop and metrics, and the difference between the
-# exchange in MirroredStrategy and in Horovod. Its interval covers the noise of both measurements. But the machine may
-# have been faster during one of the two, and the interval does not cover that: the kinds of steps took turns with each
-# other, but not with the training run. If you used recorded runs, they come from another machine, and the residual
-# shows mainly how the two machines differ.
+# If the last column is not 1, there is a **residual**, which the parts do not explain: Keras's loop and metrics, and the
+# difference between the exchange in MirroredStrategy and in Horovod. The interval covers the noise of both measurements.
+# But the machine may have been faster during one of the two, and the interval does not cover that: the kinds of steps
+# took turns with each other, but not with the training run. If you used recorded runs, they come from another machine,
+# and the residual shows mainly how the two machines differ.
 #
 # Some work does not appear in the bars above, because it does not lengthen the step. Here is that work, measured alone:
 

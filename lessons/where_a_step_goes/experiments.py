@@ -7,8 +7,9 @@ from labs import recorded, results
 from labs.errors import UseError
 from labs.measure import breakdown
 from labs.printed import several
-from labs.results import intervals, metrics
+from labs.results import intervals
 from lessons.resnet152_scaling.experiments import earlier, largest_kept
+from lessons.when_workers_do_not_help.compared import bounded
 from lessons.where_a_step_goes.fitted import Fit
 
 
@@ -46,41 +47,25 @@ def runs_of_two_networks(plan, names):
     return results.load(small + large if own else recorded.laptop_two_networks()), own
 
 
-def whole_step(found, seconds):
-    """{name: (seconds of a step, (low, high) or None)}: the parts' sum, a step measured elsewhere, and the residual.
-
-    found: of labs.measure.breakdown.measure; seconds: those of a step in a training run with the same network, local
-    batch and number of workers, one for each round or repeat. Of this measurement itself there is no residual: the
-    parts are differences, and add up to its last kind of step in each round.
-
-    95 % t intervals over rounds; of the residual, which is whole minus sum and can be negative, Welch's. The two were
-    not measured in turns: a change of the machine between them shifts the residual, and its interval does not cover
-    that.
-    """
-    from scipy.stats import ttest_ind
-
-    steps = breakdown.means(found)[breakdown.KINDS[-1]]
-    welch = None
-    if min(len(seconds), len(steps)) > 1:
-        welch = tuple(ttest_ind(seconds, steps, equal_var=False).confidence_interval())
-    return {
-        "sum of the parts": (fmean(steps), intervals.plain(steps)),
-        "whole step": (fmean(seconds), intervals.plain(seconds)),
-        "residual": (fmean(seconds) - fmean(steps), welch),
-    }
-
-
 def whole_steps(steps, runs):
-    """{network: `whole_step` of its measured steps and of the run on as many workers}, where a run has
-    the same local batch; for the other networks a printed line."""
-    found, of = {}, {(run.model, run.workers, run.global_batch): run for run in runs}
+    """Rows for a table: the sum of a step's parts, a step of the run on as many workers with the same local batch, and
+    how many times as long that takes; for a network without such a run a printed line.
+
+    steps: {network: what labs.measure.breakdown.measure returns}. 95 % intervals; the two were not measured in turns,
+    so that of the ratio does not cover a change of the machine between them.
+    """
+    rows, of = [], {(run.model, run.workers, run.global_batch): run for run in runs}
     for name, parts in steps.items():
         workers, local_batch = parts["ranks"], parts["local_batch"]
         if run := of.get((name, workers, workers * local_batch)):
-            found[name] = whole_step(parts, [epoch / run.steps for epoch in metrics.sample(run)[0]])
+            summed = intervals.mean(breakdown.means(parts)[breakdown.KINDS[-1]])
+            whole = run.epoch_seconds.scaled(1 / run.steps)
+            row = {"network": name, "sum of the parts (ms)": bounded(summed.scaled(1e3), ",.1f")}
+            row |= {"whole step (ms)": bounded(whole.scaled(1e3), ",.1f")}
+            rows.append(row | {"whole / sum": bounded(intervals.ratio(whole, summed), ".3g")})
         else:
             print(f"{name}: no run on {workers} workers with {local_batch} images each to compare.")
-    return found
+    return rows
 
 
 def predictions(found, measured):

@@ -2,14 +2,12 @@
 
 import itertools
 import math
-from statistics import fmean
 
 import numpy as np
 import pytest
 
 from labs import presets
 from labs.measure import breakdown
-from labs.results import intervals, metrics
 from lessons import step_model
 from lessons.averages_and_rings import stragglers
 from lessons.reduce import ring_seconds
@@ -156,23 +154,15 @@ def test_up_to_4096_workers_it_is_the_model_with_the_inputs_of_the_table():
 # Whole steps, and what is read of others
 
 
-def test_the_parts_sum_beside_a_whole_step():
-    run, parts = [1.00, 1.04, 0.98, 1.02], [0.99 * 0.9733, 0.9733, 1.01 * 0.9733]
-    told = experiments.whole_step(measured(), run)
-    assert told["sum of the parts"] == (pytest.approx(0.9733), pytest.approx(intervals.plain(parts)))
-    assert told["whole step"] == (pytest.approx(1.01), pytest.approx(intervals.plain(run)))
-    seconds, (low, high) = told["residual"]
-    assert low < seconds < high and seconds == pytest.approx(1.01 - 0.9733)
-    told = experiments.whole_step(measured(), [1.0])
-    assert told["whole step"] == (1.0, None) and told["residual"][1] is None
-
-
 def test_the_parts_are_compared_with_a_training_of_the_same_batch_alone(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     runs, own = experiments.runs_of_two_networks(presets.choose("laptop"), NAMES)  # recorded ones, as there are no own
     assert not own
     found = experiments.whole_steps({SMALL: measured(), LARGE: measured(LARGE, 2.4, local_batch=32)}, runs)
     run = next(run for run in runs if (run.model, run.workers) == (SMALL, 2))
-    taken = fmean(epoch / run.steps for epoch in metrics.sample(run)[0])
-    assert list(found) == [SMALL] and found[SMALL]["whole step"][0] == pytest.approx(taken)
+    (row,) = found
+    assert row["network"] == SMALL and row["sum of the parts (ms)"].startswith("973.3 [9")
+    whole, ratio = (float(row[key].split()[0].replace(",", "")) for key in ("whole step (ms)", "whole / sum"))
+    assert whole == pytest.approx(1e3 * run.epoch_seconds.value / run.steps, abs=0.1)
+    assert ratio == pytest.approx(whole / 973.3, rel=0.01)
     assert "ResNet152V2: no run on 2 workers with 32 images each" in capsys.readouterr().out
