@@ -7,19 +7,21 @@ only those before it: labs, lessons, teaching. Inside of labs nothing imports wh
     cli                          the command `labs`
     report                       the report on all tasks, and what is handed in
     course                       starting over, a newer release
-    checks                       answers judged (by lessons/NAME/questions.py, tasks.toml), progress kept
-    measure                      studies, the largest batch, the all-reduce, the parts of a step
-    show                         figures, tables, widgets
-    jobs, slurm                  a program run anywhere, in turns; where its ranks stand; batch scripts, sites
+    checks                       answers judged (by lessons/NAME/questions.py, tasks.toml), endless ones stopped;
+    progress measure                      studies, the largest batch, the all-reduce, the parts of a step show
+    figures, tables, widgets jobs, slurm                  a program run anywhere, in turns; where its ranks stand; batch
+    scripts tried out and held
+                                 against a site's rules
     sandbox                      untrusted code, run where it reaches nothing
     training, hvd, waiting       inside a training process; Horovod's names on Keras 3; waiting for a turn
     data, models, doctor         images and batches; networks and what they need; what this machine lacks
-    results, recorded            records and logs in numbers; runs that come with the kit
+    results, recorded            records and logs in numbers, enough rounds or not; runs that come with the kit
 
 Modules that packages share: blanks (what is still to be filled in), command_line (commands and their options), compat
-(versions of TensorFlow and Keras), devices (what computes here; pinning), errors, files (written atomically), presets,
-printed (numbers and plurals in texts), ranks (what must be equal on all of them, and shards that must be disjoint),
-schema (JSON files checked), stacks (a process writes its stack, for `labs why`).
+(private parts of TensorFlow, Keras and Horovod), devices (what computes here, also as records say it; pinning), errors,
+files (written atomically, locked, moved aside by a run's name), presets, printed (text for people and programs: digits,
+plurals, JSON; values grouped), ranks (what must be equal on all of them, and shards that must be disjoint), schema
+(JSON files checked), stacks (a process writes its stack, for `labs why`).
 
 The training scripts that students write, also the one that saves and resumes, are no part of the package: whole in
 solutions/scripts/, with blanks in notebooks/scripts/.

@@ -15,7 +15,8 @@ _BATCH = re.compile(r"^\s*(?:#SBATCH\s+--?[\w-]+[= ]*|[A-Za-z_]\w*=)\.\.\.\s*(?:
 
 
 class BuildError(LabsError):
-    """A source, a notebook or a tree that cannot be built; the message names the file and says what to do."""
+    """A student's file that Python cannot read; of authors also a source, a notebook or a tree that cannot be built.
+    The message names the file and says what to do."""
 
 
 def parse(text: str, flags: int = ast.PyCF_ONLY_AST) -> Any:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from labs import files
 from labs.command_line import CommandLine, option, whole_from
+from labs.presets import STRATEGIES
 from labs.printed import as_json, printable
 
 LABS = CommandLine(
     "labs", "Tools of the course on training on many devices.", {"slurm": "Batch scripts of a site: check, sites."}
 )
 command, main = LABS.command, LABS.main
-STRATEGIES = ("single", "mirrored", "horovod", "jax")
 
 
 @command("doctor")
@@ -23,7 +23,7 @@ def _doctor(args):
     """What is here, what mode follows, what to fix."""
     from labs import doctor
 
-    rows = doctor.look() + doctor.settings()
+    rows = doctor.look() + doctor.runs_folder()
     print(doctor.text(rows))
     return 1 if any(row["fix"] for row in rows) else 0
 

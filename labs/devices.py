@@ -1,4 +1,5 @@
-"""What this machine has: GPUs, cores, memory, Horovod; and the workers that follow."""
+"""What this machine has (GPUs, cores, memory), also as run records say it (`machine`, `versions`); workers set up on
+it; and what other programs take of its cores."""
 
 import importlib.util
 import os
@@ -274,7 +275,8 @@ def pin(local_rank: int, local_size: int = 1) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Description of this machine for a run record: cpu, cores, memory in bytes, gpus, platform. No host name."""
+    """Description of this machine for a run record: cpu, cores, memory in bytes (all of it; `memory` tells what is
+    free), gpus, platform. No host name."""
     import psutil
 
     if on_jax():

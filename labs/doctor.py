@@ -89,7 +89,7 @@ def _elsewhere(name):
     return place if place != own and (own / name).is_dir() else None
 
 
-def settings() -> list[dict[str, str | None]]:
+def runs_folder() -> list[dict[str, str | None]]:
     """The row, as of `look`, of a $LABS_RUNS that is no folder; commands refuse the kit's other variables by name."""
     runs = os.environ.get("LABS_RUNS")
     if not runs or os.path.isdir(runs):

@@ -34,12 +34,12 @@ def whole(name: str, value: Any, least: int = 1, most: float = math.inf) -> int:
     return int(value)
 
 
-def number(name: str, value: Any, least: float = 0.0, above: bool = False, most: float = math.inf) -> float:
-    """`value` as a float. Raises UseError unless it is finite, not below `least` (with `above`: above it), and not over
+def number(name: str, value: Any, above: bool = False, most: float = math.inf) -> float:
+    """`value` as a float. Raises UseError unless it is finite, not below 0 (with `above`: above 0), and not over
     `most`."""
     good = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not good or not least <= float(value) <= most or (above and value == least):
-        span = f"above {least:g}" if above else f"at least {least:g}"
+    if not good or not 0 <= float(value) <= most or (above and value == 0):
+        span = "above 0" if above else "at least 0"
         limit = "" if math.isinf(most) else f" and at most {most:g}"
         raise UseError(f"{name} is {value!r}: it must be a number {span}{limit}.")
     return float(value)

@@ -1,4 +1,6 @@
-"""Files that lose nothing: written whole, changed by one process at a time, moved aside instead of deleted."""
+"""Files that lose nothing: written whole, changed by one process at a time, moved aside instead of deleted.
+
+Also whose code a file is (`installed`), and how the files of a run are called."""
 
 import contextlib
 import errno
@@ -24,7 +26,8 @@ class WriteError(LabsError, OSError):
     """A file that cannot be written; the message names it and why."""
 
     def __str__(self):
-        return f"{self.filename} cannot be written: {self.strerror}."
+        cure = "" if self.errno == errno.EAGAIN else " Is the folder yours, and has the disk room?"
+        return f"{self.filename} cannot be written: {self.strerror}.{cure}"
 
 
 def digest(content: bytes) -> str:
@@ -33,7 +36,8 @@ def digest(content: bytes) -> str:
 
 
 def write(path: str | Path, text: str | bytes, lasting: bool = True) -> None:
-    """Replace the file `path` by `text` (UTF-8, or bytes), atomically, and make its folder if there is none.
+    """Replace the file `path` by `text` (UTF-8, or bytes), atomically, and make its folder if there is none. All may
+    read it (mode 0644).
 
     Who reads it sees the old text or the new one, also after a kill or on a full disk. Raises WriteError; an older
     file then stays as it was. lasting: it is there after a loss of power, too, for which writing waits for the disk.
@@ -86,14 +90,14 @@ def locked(path: str | Path, patience: float = 10.0, who: str = "another process
         raise WriteError(problem.errno, problem.strerror or str(problem), str(path)) from None
     with lock:
         limit = time.monotonic() + patience
-        while not alone(lock):
+        while not try_lock(lock):
             if time.monotonic() > limit:
-                raise WriteError(errno.EAGAIN, f"{who} keeps it locked", str(path))
+                raise WriteError(errno.EAGAIN, f"{who} keeps it locked; try again when that has ended", str(path))
             time.sleep(0.01)
         yield
 
 
-def alone(file: IO) -> bool:
+def try_lock(file: IO) -> bool:
     """Lock an open file, at once; False if another process has it locked.
 
     The lock holds as long as any process has this file open: also one that was started with it, after our own end.
@@ -116,7 +120,8 @@ def installed(file: str) -> bool:
     return written or any(Path(file).is_relative_to(folder) for folder in folders)
 
 
-# Runs by their names: the run NAME has the files NAME.out, NAME.err and NAME.json (of a batch script NAME_w2.json).
+# Runs by their names: the run NAME has the files NAME.out, NAME.err, NAME.json and NAME.rankR.samples (a training of a
+# batch script NAME_w2.json).
 
 
 def no_name(name: object) -> str | None:

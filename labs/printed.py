@@ -1,4 +1,5 @@
-"""What goes to a terminal or to another program: no control characters, JSON that every reader takes."""
+"""Text for people and for programs: without control characters, numbers and plurals, JSON that every reader takes; and
+values in lists and dicts changed or grouped."""
 
 import json
 import math
@@ -36,6 +37,12 @@ def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
     return found
 
 
+def digits(value: float, most: int = 3) -> str:
+    """A number with `most` digits that count, a larger one whole, with commas: 0.938, 45, 1,111. It has an exponent
+    below 0.0001 only."""
+    return f"{value:,.0f}" if abs(value) >= 10**most - 0.5 else f"{value:.{most}g}"
+
+
 def few(names: Sequence[str], most: int = 8) -> str:
     """The first of some names, and how many more there are, for one line: nobody reads hundreds."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
@@ -56,9 +63,9 @@ def finite(value: Any) -> Any:
     return mapped(value, lambda each: None if isinstance(each, float) and not math.isfinite(each) else each)
 
 
-def as_json(value: Any, indent: int | None = 1) -> str:
+def as_json(value: Any) -> str:
     """The value as JSON text, with null for numbers that are not finite."""
-    return json.dumps(finite(value), indent=indent, allow_nan=False)
+    return json.dumps(finite(value), indent=1, allow_nan=False)
 
 
 def about(seconds: float) -> str:

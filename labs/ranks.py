@@ -1,4 +1,9 @@
-"""Comparisons across ranks: equal weights (same_weights), equal settings, disjoint shards. All ranks must call them."""
+"""What ranks must have in common, and how they find out that they do not: equal weights, equal settings, disjoint
+shards.
+
+All ranks must call `gather` and what uses it: require_equal, agree, where_ranks_run, check_shards, compare_weights,
+same_weights.
+"""
 
 import hashlib
 import os
@@ -23,7 +28,7 @@ class RankError(LabsError):
 def gather(value: Any, what: str) -> list:
     """[value of rank 0, value of rank 1, ...] on every rank.
 
-    value: what can be pickled; what: it is, in words, equal on all ranks that are to be compared.
+    value: what can be pickled; what: its name in messages, the same on all ranks that compare it.
 
     Raises RankError, on every rank, where the ranks compare different things (Horovod takes them for one another), and
     HorovodInternalError where another rank has ended.
@@ -56,7 +61,7 @@ def first_difference(values: Sequence) -> tuple[int, Any] | None:
 
 def fingerprints(variables: "Iterable[keras.Variable]") -> list[int]:
     """For each variable the sum of its values' bits, read as whole numbers: a look that is cheaper than
-    `compare_weights`."""
+    `compare_weights`. Equal sums do not prove equal values."""
     values = [np.ascontiguousarray(variable.numpy()).reshape(-1) for variable in variables]
     return [int(each.view(f"u{each.itemsize}").sum(dtype=np.uint64)) for each in values]
 
@@ -64,7 +69,7 @@ def fingerprints(variables: "Iterable[keras.Variable]") -> list[int]:
 def require_equal(variables: "Iterable[keras.Variable]", when: str) -> None:
     """Raise RankError, on every rank, unless all ranks have equal variables.
 
-    when: as the message says it, such as "after epoch 2".
+    when: time of the comparison, for the message, such as "after epoch 2".
     """
     variables = list(variables)
     by_rank = gather(fingerprints(variables), f"its weights {when}")
@@ -91,7 +96,7 @@ def own_seed(seed: int) -> int:
     return int(np.random.SeedSequence([seed, hvd.rank()]).generate_state(1)[0]) if hvd.rank() else seed
 
 
-def place() -> tuple[int, int, bool]:
+def where_ranks_run() -> tuple[int, int, bool]:
     """(this rank, number of nodes, oversubscribed): the last one if any ranks, each pinned to a core, share cores.
 
     Nodes may be simulated on one machine (its boot id tells): ranks on different ones can share cores there.
@@ -175,13 +180,16 @@ def compare_weights(model: "keras.Model") -> dict[str, Any]:
     """Compare the weights of all ranks, bit by bit.
 
     Returns {"ranks", "identical", "sha256", "different"}. identical: whether all weights of all ranks are equal;
-    sha256: hex digest of rank 0's; different: for each rank that differs from rank 0 {"rank", "variable" (path of the
-    first that differs, a trained one if there is any), "trainable"}. Moving statistics of batch normalisation are
+    sha256: of rank 0's, the hex digest of the joined hex digests of its weights in order; different: for each rank that
+    differs from rank 0 {"rank", "variable" (path of the first that differs, a trained one if there is any),
+    "trainable"}. Moving statistics of batch normalisation are
     weights, but not trained: each rank has its own, unless they are averaged
-    (labs.hvd.callbacks.MetricAverageCallback).
+    (labs.hvd.callbacks.MetricAverageCallback). Raises RankError, on every rank, where the numbers of weights differ.
     """
     digests = [hashlib.sha256(weight.numpy().tobytes()).hexdigest() for weight in model.weights]
     by_rank = gather(digests, "weights")
+    if difference := first_difference([len(own) for own in by_rank]):
+        raise _apart(difference[0], "now", "their number")
     different = []
     for rank, own in enumerate(by_rank[1:], 1):
         apart = [weight for weight, a, b in zip(model.weights, own, by_rank[0], strict=True) if a != b]
@@ -195,7 +203,7 @@ def compare_weights(model: "keras.Model") -> dict[str, Any]:
 def same_weights(model: "keras.Model", when: str = "after the training") -> dict[str, Any]:
     """`compare_weights`; raises RankError, on every rank, if weights that are trained differ between ranks.
 
-    when: they were compared, as the message says it.
+    when: time of the comparison, for the message, such as "after epoch 2".
     """
     result = compare_weights(model)
     for other in result["different"]:

@@ -1,8 +1,8 @@
 """Each second, a process of a job writes where its main thread is, for `labs why` (labs.jobs.why).
 
 A thread of its own writes. It can do so wherever the main thread lets Python run: while it computes in Python, and also
-while it waits inside of a library, as in a collective. Nothing has the right to trace a process (ptrace), which many
-machines refuse, and ranks on other nodes are seen through the folder that all of them share.
+while it waits inside of a library, as in a collective. No right to trace a process (ptrace) is needed, which many
+machines refuse; ranks on other nodes are seen through the folder that all of them share.
 """
 
 import atexit
@@ -25,7 +25,7 @@ EVERY, LOOKS = 1.0, 3  # seconds between two looks at the main thread; so many o
 BUSY = 0.1  # of a core: a main thread that takes more than this computes, also on a busy machine
 RANKS = ("HOROVOD_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")  # as launchers tell a process its own
 SIZES = ("HOROVOD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
-VARIABLE = "LABS_STACKS"  # the file that this process, or the one that started it, writes
+STACKS_VARIABLE = "LABS_STACKS"  # the file that this process, or the one that started it, writes
 
 
 def register(stem: str | Path | None = None) -> None:
@@ -39,9 +39,9 @@ def register(stem: str | Path | None = None) -> None:
         return
     rank, size = _first(RANKS, 0), _first(SIZES, 1)
     path = os.path.abspath(f"{stem}.rank{rank}.stacks")
-    if os.environ.get(VARIABLE) == path:
+    if os.environ.get(STACKS_VARIABLE) == path:
         return
-    os.environ[VARIABLE] = path
+    os.environ[STACKS_VARIABLE] = path
     about = {"rank": rank, "size": size, "pid": os.getpid(), "host": socket.gethostname()}
     over = threading.Event()
     writer = threading.Thread(target=_write, args=(path, about, over), name="stacks", daemon=True)

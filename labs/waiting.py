@@ -20,7 +20,7 @@ import subprocess
 import sys
 from typing import IO, cast
 
-VARIABLE = "LABS_TURNS"
+TURNS_VARIABLE = "LABS_TURNS"
 
 
 class Gate:
@@ -60,7 +60,7 @@ class Gate:
 
 def join(ranks: int = 1) -> Gate | None:
     """The Gate of a process that was started to take turns, or None if it trains alone. ranks: of its training."""
-    settings = os.environ.get(VARIABLE)
+    settings = os.environ.get(TURNS_VARIABLE)
     return Gate(json.loads(settings), ranks) if settings else None
 
 

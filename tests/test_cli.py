@@ -113,9 +113,9 @@ def test_doctor(monkeypatch, call):
         rows = [{"what": "cores", "found": "1", "means": "no speedup", "fix": fix}]
         assert call("labs", "doctor") == (code, f"cores  1: no speedup\n{line}", "")
     monkeypatch.setenv("LABS_RUNS", "/nothing")
-    assert call("labs", "doctor")[0] == 1 and doctor.settings()[0]["what"] == "LABS_RUNS"
+    assert call("labs", "doctor")[0] == 1 and doctor.runs_folder()[0]["what"] == "LABS_RUNS"
     monkeypatch.setenv("LABS_RUNS", str(ROOT))
-    assert doctor.settings() == []
+    assert doctor.runs_folder() == []
 
 
 def test_doctor_names_a_package_from_elsewhere_that_cannot_be_imported(tmp_path):

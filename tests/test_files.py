@@ -38,7 +38,7 @@ def test_what_cannot_be_written_is_the_users_to_mend(tmp_path):
     for path, reason in ((tmp_path / "taken" / "a.txt", "File exists"), (tmp_path, "Is a directory")):
         with pytest.raises(files.WriteError) as caught:
             files.write(path, "new")
-        assert str(caught.value) == f"{path} cannot be written: {reason}."
+        assert str(caught.value) == f"{path} cannot be written: {reason}. Is the folder yours, and has the disk room?"
         assert isinstance(caught.value, LabsError) and caught.value.strerror == reason
     assert (tmp_path / "taken").read_text() == "x"
 
@@ -48,7 +48,10 @@ def test_a_lock_is_waited_for_and_ends_with_its_process(tmp_path):
     code = f"import sys, time; from labs import files; path = sys.argv[1]\n{other}"
     process = subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "has it\n"
-    with pytest.raises(files.WriteError, match="another process keeps it locked"), files.locked(path, patience=0.1):
+    with (
+        pytest.raises(files.WriteError, match="another process keeps it locked; try"),
+        files.locked(path, patience=0.1),
+    ):
         pass
     process.kill()
     process.wait()

@@ -5,9 +5,9 @@ tasks           the items of all lessons, read from their tasks.toml
 judging         check, judge, answered, and the decorator `judges` that binds a function to an item
 prediction      predict, outcome, and both over all items
 reflection      reflect: what a written answer contains
-student_code    a student's code while it is judged: its error with its line, and an end to what has none
+student_code    a student's code while it is judged: its error with its line, and an end to what has none (SECONDS)
 kept            progress.json, and the progress over all items
-reading         what judges look at: numbers, what a function gives and changes
+reading         what judges compare: numbers, what a function gives and changes
 """
 
 from labs.checks.judging import answered, check, judge

@@ -257,6 +257,7 @@ def answered(*ids: str) -> bool:
 
 
 def refuse_if_strict(id, state, text):
+    """Raise NotRight with LABS_STRICT=1 in the environment."""
     if os.environ.get("LABS_STRICT") == "1":
         raise NotRight(f"{id} is {state}: {text}")
 
@@ -266,6 +267,7 @@ COLOURS = {"right": "#009E73", "wrong": "#D55E00", "open": "#6b6b6b", "predicted
 
 
 def show(id, state, text):
+    """Show the state of an item, one of WORDS, and a text: in a notebook as a coloured box, else as a line."""
     text = text.encode(errors="backslashreplace").decode()  # half a surrogate pair has no encoding
     line = f"{id}: {WORDS[state]} {text}".replace(":  ", ": ").rstrip()
     from IPython import get_ipython

@@ -51,7 +51,8 @@ def read_progress():
     try:
         return read(path)
     except OSError as problem:
-        print(f"Warning: {path} cannot be read ({problem.strerror}). Your progress is not shown.")
+        cure = "Is the file yours? (One that is damaged is kept aside by the next check, which begins a new one.)"
+        print(f"Warning: {path} cannot be read ({problem.strerror}). Your progress is not shown. {cure}")
         return {}
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from labs.checks import judging, kept, tasks
+from labs.printed import digits
 
 
 def predict(id: str, value: Any) -> None:
@@ -108,7 +109,7 @@ def _text(value):
         return ", ".join(map(_text, value))
     if isinstance(value, str):
         return value
-    return f"{value:,.0f}" if value == round(value) or abs(value) >= 1e4 else f"{value:.3g}"
+    return f"{value:,.0f}" if value == round(value) else digits(value)
 
 
 def read(item, value, within=True):

@@ -3,17 +3,15 @@
 import copy
 import pickle
 
-PER_CENT = "This is in per cent. Give a share, as a number from 0 to 1."
-CUT = "The decimals are cut off here: `/` divides, `//` also rounds down."
-
 
 def near(value, wanted, relative=0.01):
-    """Whether a number is what is wanted, up to a relative tolerance."""
+    """Whether a number is what is wanted, up to a relative tolerance, of 1 % by default."""
     return abs(float(value) - wanted) <= max(relative * abs(wanted), 1e-9)
 
 
 def close(value, wanted, relative=1e-3):
-    """Whether a number is what is wanted, up to a relative tolerance or as somebody rounds it: to 2 or 3 digits."""
+    """Whether a number is what is wanted, up to a relative tolerance, of 0.1 % by default, or as somebody rounds it: to
+    2 or 3 digits."""
     return near(value, wanted, relative) or any(near(value, float(f"{wanted:.{n}g}"), 1e-9) for n in (2, 3))
 
 

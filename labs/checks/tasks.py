@@ -28,6 +28,7 @@ says what it may be:
 `given` names what a notebook computes for a check from its runs: grading computes it again, and believes no notebook.
 """
 
+import difflib
 import functools
 import re
 from pathlib import Path
@@ -194,10 +195,11 @@ def on_path(path: str) -> list[Lesson]:
 
 
 def find(id: str) -> tuple[Lesson, Item]:
-    """The Lesson and the item of an id. Raises TaskError, which names the ids that there are."""
+    """The Lesson and the item of an id. Raises TaskError, which names ids that are like it."""
     every = items()
     if id not in every:
-        raise TaskError(f"There is no task {id!r}. The tasks are: {', '.join(every)}.")
+        near = difflib.get_close_matches(str(id), every, 3, cutoff=0)
+        raise TaskError(f"There is no task {id!r}. The nearest: {', '.join(near)}.")
     return every[id]
 
 

@@ -1,7 +1,7 @@
 """A student's course over time: starting over, and a newer release.
 
 release     what a release is: its stamp, its files, the fresh copies; a folder or a zip of one, read
-backup      what is replaced is kept first, in the folder old/
+backup      what of the student's is replaced is kept first, in the folder old/
 reset       a fresh notebook or script
 notebooks   a notebook with a student's work, carried into its newer form
 update      a newer release over a course that has begun

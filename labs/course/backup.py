@@ -1,6 +1,7 @@
-"""What is replaced is kept first: PATH as old/PATH with a number, where neither `labs` nor a lesson looks.
+"""What the student has changed and is replaced is kept first: PATH as old/PATH with a number, where neither `labs` nor
+a lesson looks.
 
-Only one command at a time may replace anything in a course, the one inside of `alone`.
+Only one command at a time may replace anything in a course, the one inside of `locked`.
 """
 
 from itertools import count
@@ -10,7 +11,7 @@ from labs import files
 from labs.course.release import STAMP
 
 
-def alone(root):
+def locked(root):
     """Context in which no other `labs update` or `labs reset` changes the course at `root`.
 
     Another one is waited for; raises files.WriteError where it goes on for more than 10 seconds.

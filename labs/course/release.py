@@ -64,12 +64,13 @@ def stamped(version, date, contents):
 
 
 def is_release(root: Path) -> bool:
-    """Was the course at `root` made by a release, and is it no clone?"""
+    """Was the course at `root` made by a release: has it a stamp? A clone has none."""
     return (root / STAMP).is_file()
 
 
 def find_course(start: str | Path = ".") -> Path:
-    """The course's top folder: from `start` upwards the first that a release, or the authors' sources, made.
+    """The course's top folder, with what students fill in: from `start` upwards the first that a release, or the
+    authors' sources, made. For slurm/sites alone see labs.slurm.sites.find_root.
 
     Raises CourseError where there is none.
     """
@@ -88,7 +89,8 @@ def stamp_of(root):
     try:
         return _stamp(path.read_bytes(), path)
     except OSError as problem:
-        raise CourseError(f"{path} cannot be read: {problem.strerror}.") from None
+        again = f"Copy the hidden folder {FOLDER} into the course from the release you began with."
+        raise CourseError(f"{path} cannot be read: {problem.strerror}. {again}") from None
 
 
 def fresh_copy(root, name):

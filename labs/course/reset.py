@@ -49,7 +49,7 @@ def reset_files(root: Path, names: list[str]) -> list[str]:
     """
     fresh, lines, renewed = fresh_files(root), [], []
     contents = {path: fresh[path]() for path in [_meant(root, name, fresh) for name in names]}
-    with backup.alone(root):
+    with backup.locked(root):
         for path, content in contents.items():
             there = (root / path).is_file()
             if there and (root / path).read_bytes() == content:

@@ -1,8 +1,8 @@
 """Going on: a newer release over a course that has begun.
 
 The whole release is read and checked, and all that will change is planned, before anything is written. Then the new
-files are laid ready in .release/next, what is replaced is kept in old/, and the new files are moved into place; the
-stamp comes last. So an update that was interrupted anywhere is finished by running it again.
+files are laid ready in .release/next, what the student had changed and is replaced is kept in old/, and the new files
+are moved into place; the stamp comes last. So an update that was interrupted anywhere is finished by running it again.
 """
 
 import shutil
@@ -28,7 +28,7 @@ def update_course(root: Path, source: str | Path) -> list[str]:
     if not release.is_release(root):
         raise CourseError(f"{root} is a clone, not a release: `git pull` brings what is new.")
     stamp, contents = release.load(source)
-    with backup.alone(root):
+    with backup.locked(root):
         now = release.stamp_of(root)
         if stamp.age() < now.age():
             raise CourseError(f"{source} is {stamp}, older than this course ({now}): ask for the newest one.")

@@ -8,6 +8,16 @@ optimizer    DistributedOptimizer
 callbacks    broadcast at the start, averaged metrics
 check        what `fit` must be, so that all ranks train one network
 collectives  allreduce, grouped_allreduce, reducescatter, allgather, broadcast
+
+Of Horovod itself:
+
+rank         Number of this process, from 0.
+size         Number of all processes.
+local_rank   Number of this process among those on its machine, from 0.
+local_size   Number of processes on this machine.
+cross_rank   Number of this process' machine, from 0.
+cross_size   Number of machines.
+shutdown     End Horovod in this process.
 """
 
 import os
@@ -19,7 +29,7 @@ except ImportError as problem:
         f"Horovod cannot be imported ({problem}), so nothing can run in many processes. Install a C++ compiler, "
         "then `make horovod`; `labs doctor` says what is missing."
     ) from None
-from horovod.tensorflow import cross_size, local_rank, local_size, rank, shutdown, size  # noqa: F401
+from horovod.tensorflow import cross_rank, cross_size, local_rank, local_size, rank, shutdown, size  # noqa: F401
 
 from labs import stacks
 from labs.errors import HorovodError

@@ -7,13 +7,13 @@ from labs.errors import HorovodError
 from labs.hvd.optimizer import averages
 
 
-def check(model, params, last=False):
+def check(model, params, recorder=False):
     """Raise HorovodError or RankError if `fit` of this compiled model would fail, hang, or not train one network.
 
     params: a callback's `params`, with the steps and epochs of this `fit`. All ranks must call it.
-    last: whether who calls it must stand after MetricAverageCallback, as the recorder.
+    recorder: whether the recorder calls it, which is noted in `params`: MetricAverageCallback must not stand after it.
     """
-    params["recorded"] = last  # Keras gives all callbacks of a `fit` the same dict
+    params["recorded"] = recorder  # Keras gives all callbacks of a `fit` the same dict
     optimizer = model.optimizer
     if compat.wrapped_by_horovod(optimizer):
         raise HorovodError(

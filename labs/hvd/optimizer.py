@@ -51,6 +51,8 @@ def averages(optimizer: object) -> bool:
 
 
 class _Averaging:
+    """Mixed into an optimizer's class: averages the gradients over the ranks before they are applied."""
+
     compared = False  # whether the ranks have been, which they are in the first step
 
     def apply(self, grads, trainable_variables=None):

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from labs import blanks
 from labs.errors import LabsError
-from labs.jobs import launch, queue, slurm
+from labs.jobs import launch, queue, slurm_job
 from labs.jobs.job import Job, check_name
 from labs.jobs.local import start_here
 from labs.slurm import directives, sites
 
-_SRUN = '() { "$LABS_PYTHON_HERE" -m labs.jobs.srun "$@"; }'  # a function of bash, handed on in its environment
+_SRUN = '() { "$LABS_PYTHON_HERE" -m labs.jobs.local_srun "$@"; }'  # a function of bash, handed on in its environment
 
 
 def folder() -> Path:
@@ -39,7 +39,7 @@ def start(
     script: path of a Python file, or "-m" (then the first argument is a module)
     arguments: of the command line, one each; numbers and paths are turned into text
     name: the job's files are <runs>/<name>.out, .err and .json; those of an earlier run of this name move aside, to
-        <name>.1, then <name>.2 ...
+        <name>.1, then <name>.2 ... Of a batch script by default its --job-name, or its file's name
     runs: the folder of these files (default: `folder()`)
     env: further environment variables
     ranks: start this many connected processes with a launcher, also for 1
@@ -49,7 +49,7 @@ def start(
     files are <runs>/<name>_<job id>.out, .err and _w<workers>.json for each of its trainings. It goes on without this
     process. Elsewhere bash runs it on this machine, which is said in one printed line; its files are then
     <runs>/<name>_local.out ..., and it ends with this process as other jobs do.
-    name: without one, that of the script (--job-name); the training scripts are those of the folder scripts/ here
+    Its training scripts are those of the folder scripts/ here.
     site: where account and QOS are looked up if the script names none; see labs.slurm.sites
 
     Raises LabsError: no such script, blanks in it, a bad name or one whose run still goes on, a folder that cannot
@@ -93,13 +93,13 @@ def _start_batch(script, arguments, name, runs, env, site):
     personal = sites.load(site or sites.default(), root).personal
     # LABS_RUN names one training; those of a batch script get names of their own, also where a job submits it.
     ours = {"LABS_RUNS": str(runs.resolve()), "LABS_PYTHON": sys.executable, "LABS_RUN": ""}
-    env = ours | {sites.PERSONAL[key]: value for key, value in personal.items() if key not in slurm.OPTIONS} | env
+    env = ours | {sites.PERSONAL[key]: value for key, value in personal.items() if key not in slurm_job.OPTIONS} | env
     scripts = Path(env.get("SCRIPTS", "scripts"))  # without the variable those beside the notebook
     if scripts.is_dir():  # the job starts in another folder
         env["SCRIPTS"] = str(scripts.resolve())
     if queue.available():
-        own = [f"--{key}={personal[key]}" for key in slurm.OPTIONS if personal.get(key) and not asked.value(key)]
-        return slurm.submit(script, arguments, name, runs, env, root, own)
+        own = [f"--{key}={personal[key]}" for key in slurm_job.OPTIONS if personal.get(key) and not asked.value(key)]
+        return slurm_job.submit(script, arguments, name, runs, env, root, own)
     why = "does not answer" if shutil.which("sbatch") else "is not installed"
     print(f"SLURM {why} on this machine, so bash runs {script.name} here; its files are {runs / name}_local.*")
     resources = asked.resources()

@@ -52,6 +52,7 @@ class Bar:
 
     def __init__(self, name):
         self.name, self.handle = name, None
+        # Of the training that is shown: seconds when it was first seen, its fraction then, its newest fraction.
         self.begin, self.first, self.last = 0.0, None, 0.0
         if _in_notebook():
             from IPython.display import display

@@ -1,11 +1,13 @@
-"""What stands between a job of this machine and the process that started it: `python guard.py COMMAND...`.
+"""What stands between a job of this machine and the process that started it.
+
+    python guard.py [--script STEM | --batch STEM] COMMAND...
 
 When the command ends, when this process is told to end (SIGTERM), or when the process that started it dies, as a
 notebook's kernel, all that the command has started is ended: children in the background, orphans, what waits for its
 turn, and what does not listen to SIGTERM.
 
-`--script STEM` or `--batch STEM` before the command names the path that the files of a run begin with. When it has
-ended, the records of its trainings do not say "running" any more, also where the process that started it is gone.
+STEM is the path that the files of a run begin with, a program's or a batch script's. When the command has ended, the
+records of its trainings do not say "running" any more, also where the process that started it is gone.
 
 Not covered: SIGKILL to this process. Linux then kills the command itself, but not what the command has started, such as
 the programs of a batch script. While they run they keep the job's .out locked, so no second run of its name starts

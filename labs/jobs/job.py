@@ -166,9 +166,13 @@ class Job:
         for path in (*self._of_trainings(".progress"), *why.stack_files(self.stem)):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
-        for path in self.records:
+        newest = None
+        for path in reversed(self.records):
             with contextlib.suppress(LabsError):
                 run = records.load(path)
-                if run.state == "running" or (run.state == "failed" and state == "stopped"):
+                newest = newest or run
+                # Told to end, what ran has written "failed" itself: the newest, and what took turns with it.
+                ran = run is newest or (run.study is not None and run.study == newest.study)
+                if run.state == "running" or (run.state == "failed" and state == "stopped" and ran):
                     run.state = "stopped" if state == "stopped" else "failed"
                     records.save_record(path, run)

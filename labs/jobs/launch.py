@@ -15,7 +15,7 @@ from labs.errors import UseError, whole
 from labs.printed import several
 
 LAUNCHERS = ("horovodrun", "mpiexec", "srun")
-MEMORY = 320 * 2**20  # bytes that a rank needs for itself alone, at the least (measured: 293 MiB with SmallCNN)
+RANK_MEMORY = 320 * 2**20  # bytes that a rank needs for itself alone, at the least (measured: 293 MiB with SmallCNN)
 
 # Stands before a command: Linux ends it when the process that started it dies. PR_SET_PDEATHSIG (prctl(2)) names the
 # signal that a process gets when its parent dies; the setting survives exec.
@@ -61,10 +61,10 @@ def command(ranks: int, launcher: str | None = None) -> list[str]:
         raise UseError(f"{launcher} starts ranks on one node, which has {several(tasks[0], 'task')}: use srun.")
     here = min(ranks, tasks[0]) if launcher == "srun" else ranks
     free = devices.memory()
-    if here * MEMORY > free:
+    if here * RANK_MEMORY > free:
         raise UseError(
-            f"{here} ranks need {here * MEMORY / 2**30:.1f} GiB of memory or more, {free / 2**30:.1f} GiB are free: "
-            f"the system would kill some of them. Start at most {max(1, free // MEMORY)}."
+            f"{here} ranks need {here * RANK_MEMORY / 2**30:.1f} GiB of memory or more, {free / 2**30:.1f} GiB are "
+            f"free: the system would kill some of them. Start at most {max(1, free // RANK_MEMORY)}."
         )
     beside = Path(sys.executable).with_name(launcher)
     program = str(beside) if beside.exists() else shutil.which(launcher)

@@ -53,7 +53,7 @@ def start_here(name, stem, command, env, batch=False, cwd=None):
     """
     job = LocalJob(name, stem, batch)
     try:
-        out = _own(job)
+        out = _new_out(job)
         err = job.err.open("wb")
     except OSError as problem:
         raise unwritable(job.out.parent, problem) from None
@@ -68,7 +68,7 @@ def start_here(name, stem, command, env, batch=False, cwd=None):
     return job
 
 
-def _own(job):
+def _new_out(job):
     """The job's new .out, open and locked: the lock lasts as long as the job, since its processes have this file open.
 
     What an earlier run of the name has left is moved aside. Raises LabsError if that run still goes on, and OSError.
@@ -89,7 +89,7 @@ def _own(job):
 def _lock(job, out):
     """Lock the .out of a job that is to start. Raises LabsError if another run has it, and is not just ending."""
     limit = time.monotonic() + ENDING
-    while not files.alone(out):
+    while not files.try_lock(out):
         if time.monotonic() > limit:
             raise LabsError(
                 f"A run called {job.stem.name} goes on already and writes into {job.out}. A second one would write "

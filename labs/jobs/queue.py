@@ -9,7 +9,7 @@ from labs.errors import LabsError
 
 # SLURM's words for a job that has not ended (the others are ends), and among them those of a job that waits.
 WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
-GOING = (*WAITING, "RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT")
+NOT_ENDED = (*WAITING, "RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT")
 UNKNOWN = "UNKNOWN"
 
 
@@ -27,12 +27,12 @@ class State(NamedTuple):
     signal: int | None = None
 
 
-def available(seconds: float = 10) -> bool:
-    """True where `sbatch` is on the PATH and SLURM's controller answers within so many seconds."""
+def available() -> bool:
+    """True where `sbatch` is on the PATH and SLURM's controller answers within 10 seconds."""
     if not shutil.which("sbatch"):
         return False
     try:
-        return re.search(r"\bUP\b", _run(["scontrol", "ping"], seconds)) is not None
+        return re.search(r"\bUP\b", _run(["scontrol", "ping"], 10)) is not None
     except SlurmError:
         return False
 

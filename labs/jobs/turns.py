@@ -25,7 +25,7 @@ from typing import Any, Self
 from labs.errors import LabsError
 from labs.jobs import anywhere
 from labs.jobs.job import GOING, Job
-from labs.waiting import VARIABLE
+from labs.waiting import TURNS_VARIABLE
 
 LONG = str(30 * 24 * 3600)  # seconds: Gloo ends ranks that do not answer for 30 s, and these are stopped
 # Of a GPU each training takes the memory that it needs, not all there is.
@@ -118,7 +118,7 @@ class Turns:
         settings = {"host": "127.0.0.1" if here else None, "port": self._listener.getsockname()[1]}
         settings |= {"token": self._token, "job": name}
         settings |= {"study": self.study, "order_seed": self.seed}
-        env = {VARIABLE: json.dumps(settings)} | _ENV | (env or {})
+        env = {TURNS_VARIABLE: json.dumps(settings)} | _ENV | (env or {})
         job = anywhere.start(script, *arguments, name=name, env=env, **options)
         self._trainings[name] = _Training(job)
         self.jobs.append(job)

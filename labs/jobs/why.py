@@ -33,9 +33,9 @@ class WhyError(UseError):
 
 def stem(job: str, runs: Path) -> Path:
     """The path that the files of a running job begin with. job: its name, or its number in SLURM's queue."""
-    names = re.escape(job) + r"(?:_local|_\d+)?" + (rf"|.+_{job}" if job.isdecimal() else "")
+    pattern = re.escape(job) + r"(?:_local|_\d+)?" + (rf"|.+_{job}" if job.isdecimal() else "")
     newest_last = sorted(runs.glob("*.stacks"), key=_written)
-    found = [re.fullmatch(rf"({names})(?:_w\d+)?\.rank\d+\.stacks", path.name) for path in newest_last]
+    found = [re.fullmatch(rf"({pattern})(?:_w\d+)?\.rank\d+\.stacks", path.name) for path in newest_last]
     return runs / next((match[1] for match in reversed(found) if match), job)
 
 
@@ -155,6 +155,8 @@ def stuck(ranks: list[dict]) -> bool:
 
 
 def _computes(rank):
+    """Whether a rank that is late may still be on its way: it runs, computes in TensorFlow, has just begun, or cannot
+    be seen."""
     if rank["state"] in GONE:
         return rank["state"] == "silent"
     tensorflow = any("/tensorflow/" in look[0][0] for look in rank["looks"]) and rank["cores"] > BUSY

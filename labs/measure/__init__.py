@@ -3,6 +3,6 @@
 study       models x workers x repeats, as jobs: records, table, plots
 maxbatch    the largest batch that fits into memory
 allreduce   latency and bandwidth between real ranks
-breakdown   where the seconds of a step go; its program steps
-step        one training step, as maxbatch and breakdown take it
+breakdown   where the seconds of a step go; breakdown_program: what each of its processes runs
+step        one training step, compiled and timed, as maxbatch and breakdown_program take it
 """

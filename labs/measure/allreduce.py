@@ -17,6 +17,7 @@ from typing import Any
 from labs import devices, files, jobs
 from labs.errors import LabsError, UseError, whole
 from labs.jobs import launch
+from labs.printed import digits
 from labs.results import intervals
 
 SIZES = tuple(2**10 * 4**k for k in range(9))  # bytes: 1 KiB, 4 KiB, ..., 64 MiB
@@ -121,12 +122,12 @@ def table(result: dict[str, Any]) -> str:
     lines.append("     bytes     median (ms)  [in these minutes]     link (MB/s)")
     for r in result["rows"]:
         low, high = (1e3 * end for end in r["interval"])
-        times = f"{r['bytes']:>10}  {1e3 * r['seconds']:>12.4g}  [{low:.4g}, {high:.4g}]"
-        lines.append(f"{times:<52}{r['bytes_per_second'] / 1e6:>10.4g}")
+        times = f"{r['bytes']:>10}  {digits(1e3 * r['seconds'], 4):>12}  [{digits(low, 4)}, {digits(high, 4)}]"
+        lines.append(f"{times:<52}{digits(r['bytes_per_second'] / 1e6, 4):>10}")
     lines.append("")
     for name, factor, unit in (("latency", 1e6, "us a message"), ("bandwidth", 1e-6, "MB/s of each rank's link")):
         value, low, high = (factor * each for each in (result[name]["value"], *result[name]["interval"]))
-        lines.append(f"{name}: {value:.4g} [{low:.4g}, {high:.4g}] {unit}")
+        lines.append(f"{name}: {digits(value, 4)} [{digits(low, 4)}, {digits(high, 4)}] {unit}")
     lines.append("Fitted: 2 (K - 1) messages of bytes / K each, one after the other.")
     return "\n".join([*lines, *(f"Note: {note}." for note in result["notes"])])
 
@@ -160,7 +161,7 @@ def _rank(file, repeats, seed, *sizes):
             result.numpy()
             seconds[size].append((time.perf_counter() - begin) / count)
             if float(result[0]) != hvd.size():
-                sys.exit(f"The all-reduce of ones on {hvd.size()} ranks gave {float(result[0])}: this sum is wrong.")
+                sys.exit(f"The sum of {hvd.size()} ones came out as {float(result[0])}: try the other --launcher.")
     if hvd.rank() == 0:
         found = {"seconds": seconds, "machine": devices.machine(), "versions": devices.versions()}
         files.write(Path(file), json.dumps(found))

@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from labs import devices, files, jobs, models
-from labs.errors import LabsError, whole
+from labs.errors import LabsError, UseError, whole
 from labs.results import intervals, metrics
 
 KINDS = ("alone", "together", "exchange", "input")
@@ -46,7 +46,7 @@ def measure(
 
     model: one of labs.models.NAMES; image_size: pixels per side
     strategy: "horovod", or "mirrored" for MirroredStrategy, which needs no Horovod; launcher: see labs.jobs.launch
-    local_batch: images per worker, of all `kinds`; others: local batches of alone and exchange only
+    local_batch: images per worker, of all `kinds`; others: further local batches, with alone and exchange only
     kinds: KINDS, or EFFICIENCY, which is enough for `efficiency`
     rounds: how often each kind has its turn; steps: of each turn
     name: of the job and of the result's file; show: a progress bar
@@ -55,11 +55,15 @@ def measure(
     machine is in all of them, and nothing that it repeats is always in the same one.
     Returns a dict, kept as <runs>/<name>.breakdown.json: kind "measured", strategy, model, ranks, local_batch, seconds
     {local batch as text: {kind: [[seconds of a step, ...] of each round]}}, order_seed, pipeline_seconds and
-    all_reduce_seconds [of each round] (a batch read alone; one message of the gradient's size), others (see
-    labs.devices.others), gradient_bytes, image_size, classes, machine, versions, notes.
-    Raises BreakdownError, UseError for a network, a batch or ranks that cannot be.
+    all_reduce_seconds [of each round] (a batch read alone; one message of the gradient's size), others [of each round]
+    (what other programs took of the cores: labs.devices.others; not the parameter), gradient_bytes, image_size,
+    classes, machine, versions, notes.
+    Raises BreakdownError, UseError for a network, a strategy, a batch or ranks that cannot be.
     """
     models.check_size(model, image_size)
+    started = {"horovod": {"ranks": WORKERS, "launcher": launcher}, "mirrored": {}}
+    if strategy not in started:
+        raise UseError(f"The strategy is {strategy!r}: a step is taken apart with {' or '.join(started)}.")
     sizes = [whole("the local batch", size) for size in (local_batch, *others)]
     name = name or f"breakdown_{model}"
     file = (jobs.folder() / f"{name}.breakdown.json").resolve()
@@ -67,8 +71,7 @@ def measure(
     options |= {"local_batches": sizes, "kinds": [kind for kind in KINDS if kind in kinds]}
     options |= {"rounds": rounds, "steps": steps}
     options |= {"order_seed": secrets.randbelow(2**31)}  # all workers draw the same orders
-    start = {"horovod": {"ranks": WORKERS, "launcher": launcher}, "mirrored": {}}[strategy]
-    job = jobs.start("-m", "labs.measure.steps", json.dumps(options), name=name, **start)
+    job = jobs.start("-m", "labs.measure.breakdown_program", json.dumps(options), name=name, **started[strategy])
     job.wait(show=show)
     if job.state != "finished":
         raise BreakdownError(f"The steps were not measured. {job.explain()}")

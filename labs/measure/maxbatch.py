@@ -30,7 +30,8 @@ _TRIAL = re.compile(r"Trial batch (\d+): (starts|fits in ([\d.]+) s|out of memor
 
 
 def parse_memory(text: str | int) -> int:
-    """Bytes in "512MiB", "1GiB" or a plain number of bytes. Raises UseError."""
+    """Bytes in "512MiB", "1GiB" or a plain number of bytes; k, M and G count in 1024s, with an i or without. Raises
+    UseError."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(B|[kKMG]i?B?)?\s*", str(text))
     scale = {"b": 1, "k": 2**10, "m": 2**20, "g": GIB}
     size = float(match[1]) * scale[(match[2] or "B")[0].lower()] if match else 0
@@ -46,6 +47,8 @@ def search(
 
     The batch doubles from `start` until memory runs out, or until `limit`, all in one process.
 
+    model: one of labs.models.NAMES; image_size: pixels per side; start, limit: the smallest batch that is tried, and
+        the largest
     memory: bytes, or text such as "1GiB", beyond what the process holds after a warm-up step (default
         1 GiB); with a GPU the device's memory limit (default: all of it)
     runs: folder of the evidence (default: labs.jobs.folder()); show: a progress bar

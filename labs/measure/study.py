@@ -24,9 +24,10 @@ def configuration(plan: Preset, model: str, workers: int, strategy: str, seed: i
 
 def reusable(path: str | Path, wanted: Configuration) -> Run | None:
     """The run on record in `path` if it is finished, of the configuration `wanted`, and of these versions, or None."""
-    run = _finished(path)
-    fits = run and run.configuration.fulfils(wanted) and run.versions == devices.versions(wanted.strategy)
-    return run if fits else None
+    with contextlib.suppress(RecordError):
+        run = records.load(path)
+        fits = run.configuration.fulfils(wanted) and run.versions == devices.versions(wanted.strategy)
+        return run if fits and run.state == "finished" else None
 
 
 def groups(
@@ -62,7 +63,7 @@ def run(
     """Measure what of the plan is not on record yet; return the paths of all records.
 
     plan: the sizes; models, workers: others than the plan's networks and numbers of workers
-    strategy: "single", "mirrored", "horovod" or "jax"; seed: of weights and shuffling
+    strategy: one of labs.presets.STRATEGIES; seed: of weights and shuffling
     launcher: of Horovod's ranks (labs.jobs.launch); by default a local one. With "srun", in a batch script, the
         trainings are steps over the nodes of its job
     out: folder of the records; fresh: measure again what is on record
@@ -142,12 +143,6 @@ def check(
         data.check_batch(len(images), plan.local_batch * count, count)
     for count, launcher in (launchers or {}).items():
         launch.command(count, launcher)
-
-
-def _finished(path):
-    """The run on record in a file, if it is finished, else None."""
-    with contextlib.suppress(RecordError):
-        return run if (run := records.load(path)).state == "finished" else None
 
 
 def _on_record(paths, wanted):

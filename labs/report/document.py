@@ -48,10 +48,10 @@ def compile(folder, format: Literal["pdf", "png"] = "pdf", main="report.typ", **
     return typst.compile(str(folder / main), format=format, **options)
 
 
-def of_data(main, data, beside=None):
-    """The PDF, as bytes, that the Typst file `main` makes of `data`, which it reads as data.json. In its folder lie
-    parts.typ and the files `beside`, {name: text}."""
-    with _folder(Path(main), data, beside or {}) as folder:
+def of_data(main, data):
+    """The PDF, as bytes, that the Typst file `main` makes of `data`, which it reads as data.json. In its folder lies
+    parts.typ, too."""
+    with _folder(Path(main), data, {}) as folder:
         return compile(folder, main=Path(main).name)
 
 

@@ -7,8 +7,8 @@ from difflib import SequenceMatcher
 
 from labs.errors import LabsError
 from labs.files import digest
-from labs.measure import breakdown
-from labs.printed import grouped, several
+from labs.measure import breakdown, maxbatch
+from labs.printed import digits, grouped, several
 from labs.report import content
 from labs.report.course import excerpt
 from labs.results import failures, log, metrics, verdict
@@ -21,11 +21,6 @@ _TOLD = re.compile(r"Epoch \d+/\d+$|Epoch \d+: early stopping|Repeat \d+ of \d+\
 # The columns of the two tables of runs, as in labs.results.tables.
 SPEED = ("batch (global)", "epoch (s)", "images/s", "speedup", "efficiency")
 LEARNING = ("steps", "loss", "accuracy")
-
-
-def digits(value):
-    """A number with three digits that count, and without an exponent where it has a few more: 0.0123, 1010."""
-    return f"{float(f'{value:.3g}'):g}"
 
 
 def runs_of(course, item):
@@ -66,11 +61,11 @@ def _runs(runs, caption, headings, notes=()):
     return _table(caption, ["run", "workers", "kind", *columns], rows, notes)
 
 
-def _number(run, name, form):
+def _number(run, name, write):
     """What a run says of itself, or a measure with its interval, as text; "" where it is not known."""
     value = getattr(run, name)
     value = getattr(value, "value", value)
-    return "" if value is None else form.format(value) + of_runs.span(run, name, form.format)
+    return "" if value is None else write(value) + of_runs.span(run, name, write)
 
 
 def _between(interval, text=digits):
@@ -83,8 +78,7 @@ def _search(data):
     for trial in data["trials"]:
         seconds = "" if trial.get("seconds") is None else f"{trial['seconds']:.3g}"
         rows.append([str(trial["batch"]), "fits" if trial["fits"] else "out of memory", seconds])
-    memory = f", {data['memory'] / 2**30:.3g} GiB for a step" if data["memory"] else ""
-    caption = f"Search for the largest batch of {data['model']} ({data['kind']}, {data['device']}{memory})"
+    caption = f"Search for the largest batch of {data['model']} at {maxbatch.budget(data)} ({data['kind']})"
     notes = [f"Largest batch that fits: {data['largest']}; the smallest that does not: {data['fails']}."]
     return _table(caption, ["batch", "result", "seconds of a step"], rows, notes)
 
@@ -92,7 +86,7 @@ def _search(data):
 def _parts(name, data):
     parts = breakdown.parts(data)
     rows = [
-        [part, f"{1e3 * seconds:.4g}" + _between(interval and [1e3 * end for end in interval])]
+        [part, digits(1e3 * seconds, 4) + _between(interval and [1e3 * end for end in interval])]
         for part, (seconds, interval) in parts.items()
     ]
     caption = f"Parts of a step of {data['model']} ({data['kind']}, {name.split('.')[0]})"

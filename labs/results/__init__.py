@@ -6,8 +6,8 @@ run         a run: its record's form, reading and writing; how it was trained
 log         read what Keras' fit printed
 text        the lines of a log, also of a large one
 failures    the line that proves a failure, and what to do
-tables      files to runs, and what `labs results` prints
-metrics     epoch time, images/second, speedup, efficiency
+tables      load: files to runs; and what `labs results` prints
+metrics     epoch time, images/second, speedup, efficiency; which rounds count, and how many are enough
 steps       single steps in time, their distribution, and what waiting alone would make of it
 intervals   95 % intervals of means and ratios
 verdict     is a difference real?

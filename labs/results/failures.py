@@ -103,8 +103,8 @@ _SIGNS = {
         ),
     ],
 }
-SIGNS = {group: [(kind, advice, re.compile(sign)) for kind, advice, sign in signs] for group, signs in _SIGNS.items()}
-_NETWORK = SIGNS["network"][0][2]
+_COMPILED = {group: [(*said, re.compile(sign)) for *said, sign in signs] for group, signs in _SIGNS.items()}
+_NETWORK = _COMPILED["network"][0][2]
 
 # After its first word on a rank that ended, srun ends the others, and says of them what happened to them.
 _RANK_ENDED = re.compile(r"^srun: error: .*tasks? [\d,-]+: (?!Term)|Terminating (?:StepId|job step)|\*\*\* .*CANCELLED")
@@ -127,7 +127,7 @@ def failure(log: str | Path) -> Failure | None:
 
     Its kind is one of "out of memory", "shared memory", "disk full", "stalled", "time limit", "import error", "missing
     module", "missing file", "python error", "cancelled", "killed", "network error", "job error".
-    Errors: FileNotFoundError for a path that does not exist.
+    Raises FileNotFoundError for a path that does not exist.
     """
     content, name = (text.content(log), log.name) if isinstance(log, Path) else (log, "")
     lines = [line.rstrip().rpartition("\r")[2] for line in content.split("\n")]
@@ -167,7 +167,7 @@ def harmless(problem: Failure) -> bool:
 
 def _first(group, ranked):
     """(index, kind, advice) of the first sign of a group that any line shows, and its first line; None without any."""
-    for kind, advice, sign in SIGNS[group]:
+    for kind, advice, sign in _COMPILED[group]:
         for index, (_, line) in enumerate(ranked):
             if sign.search(line):
                 return index, kind, advice

@@ -59,7 +59,8 @@ def t_quantile(degrees: float, share: float = 0.975) -> float:
 
 
 def plain(values: Sequence[float]) -> tuple[float, float] | None:
-    """t interval of the mean of `values` (loss), not on logarithms; None for fewer than 2, or without bounds."""
+    """95 % t interval of the mean of `values` of any sign (a loss, a difference), not on logarithms; None for fewer
+    than 2, or without bounds."""
     if len(values) < 2:
         return None
     try:

@@ -5,7 +5,8 @@ The rules (Hoefler and Belli, "Scientific Benchmarking of Parallel Computing Sys
 - Epoch 0 of each repeat is warm-up and is left out. Where trainings took turns (labs.jobs.turns), the round is the
   sample: one epoch of each, and ratios are taken within a round. Else the repeat is, not the epoch or the step: one
   number per repeat, the mean of its steady epochs. Intervals over them: labs.results.intervals.
-- The baseline is the 1-worker run of the same study. Runs of different studies are shown beside each other.
+- The baseline is the 1-worker run of the same study; without one, of the same SLURM job or log. Runs of different
+  studies are shown beside each other.
 - 95 % of the intervals hold the value where it is a ratio within rounds. A mean time is one of these minutes: on a
   machine that drifts by 10 %, its interval holds the long-run mean in a third of the studies.
 - A rounded time (`45s`) is uncertain by half a rounding step either way; this widens every interval.
@@ -26,13 +27,21 @@ from labs.results.intervals import UNKNOWN, Estimate
 from labs.results.run import Run
 
 SHORTEST = 1e-9  # seconds: shorter times are of nothing that was measured
+BUSY = 0.2  # share of the cores: in a round in which other programs took more, they were measured as well
+FEWEST_ROUNDS = 3  # that must be left for an interval
+NOT_PAIRED = (
+    "not paired: the runs did not take turns, so drift of the machine is in the ratio (an interval is not of 95 %); "
+    "measure them in turns (labs study, or jobs.Turns)"
+)
+LEARNT = 0.01  # by so much the loss falls, at least, where something is learnt
 
 
 def epoch_images(run: Run) -> tuple[int | None, str | None]:
     """(images processed in one epoch, None), or (None, why they are not known).
 
-    With N images and a global batch of B, an epoch of ceil(N / B) steps processes all N (the last batch is
-    smaller), one of floor(N / B) steps drops the remainder and processes floor(N / B) * B.
+    As the record has counted them. Else, as of a log: with N images and a global batch of B, an epoch of ceil(N / B)
+    steps processes all N (the last batch is smaller), one of floor(N / B) steps drops the remainder and processes
+    floor(N / B) * B.
     """
     counted = {epoch.images for epoch in run.epochs}
     if len(counted) == 1 and None not in counted:
@@ -41,7 +50,7 @@ def epoch_images(run: Run) -> tuple[int | None, str | None]:
     if images is None:
         return None, "images per epoch not known (give --images)"
     if not batch or not steps:
-        return None, "global batch or steps not known: images/second would be a guess"
+        return None, "global batch or steps not known: images/second would be a guess (give --global-batch)"
     if steps == math.ceil(images / batch):
         return images, None
     if steps == images // batch:
@@ -61,7 +70,7 @@ def sample(run: Run) -> tuple[list[float], float]:
 
 
 def _times(run):
-    """(seconds per steady epoch of each repeat, width of their rounding, notes)."""
+    """(seconds as of `sample`, width of their rounding, notes); no seconds where one is rounded to 0."""
     times, resolution = sample(run)
     notes = []
     if short := len(run.repeats) - len(run.steady):
@@ -72,7 +81,8 @@ def _times(run):
 
 
 def epoch_seconds(run: Run) -> Estimate:
-    """Seconds per steady epoch: mean over repeats, with interval. The value is None without a steady epoch."""
+    """Seconds per steady epoch: mean over rounds, else over repeats (`sample`), with interval. The value is None
+    without a steady epoch."""
     times, resolution, notes = _times(run)
     if not times:
         return Estimate(None, None, tuple(notes) or ("no finished epoch",))
@@ -107,7 +117,7 @@ def apart(run: Run, baseline: Run) -> str | None:
     return None if _times(baseline)[0] else "without a steady epoch"
 
 
-def scaling(run: Run, baseline: Run) -> str | None:
+def kind_of_scaling(run: Run, baseline: Run) -> str | None:
     """What stays: "weak" the batch per worker, "strong" the global batch, "other" neither; None if unknown."""
     ours, batch = run.configuration, baseline.global_batch
     local = ours.local_batch or (ours.global_batch and ours.workers and ours.global_batch / ours.workers)
@@ -117,10 +127,11 @@ def scaling(run: Run, baseline: Run) -> str | None:
 
 
 def find_baseline(run: Run, runs: Iterable[Run]) -> Run:
-    """The 1-worker run of the same study among `runs`, by which `run` may be divided; itself on 1 worker.
+    """The 1-worker run among `runs` by which `run` may be divided: of the same study, or without one of the same job or
+    log (`apart`). Itself on 1 worker.
 
     Preferred: the run's own strategy before "single", then weak scaling before strong.
-    Errors: UseError with the reason when there is none, or when several have an equal claim.
+    Raises UseError with the reason when there is none, or when several have an equal claim.
     """
     if run.workers == 1:
         return run
@@ -130,7 +141,7 @@ def find_baseline(run: Run, runs: Iterable[Run]) -> Run:
     fit = [one for one in ones if not apart(run, one)]
     fit = [one for one in fit if one.strategy == run.strategy] or fit
     for kind in ("weak", "strong", None):
-        if chosen := [one for one in fit if scaling(run, one) == kind]:
+        if chosen := [one for one in fit if kind_of_scaling(run, one) == kind]:
             break
     if not chosen:
         reasons = {apart(run, one) or "its batch is neither the local nor the global one": one.source for one in ones}
@@ -152,15 +163,11 @@ def in_turns(run: Run, baseline: Run) -> list[int]:
     return sorted(run.rounds.keys() & baseline.rounds.keys()) if run.study and run.study == baseline.study else []
 
 
-OTHERS = 0.2  # share of the cores: in a round in which other programs took more, they were measured as well
-LEAST = 3  # rounds that must be left for an interval
-
-
 def quiet_rounds(run: Run, baseline: Run) -> tuple[list[int], str | None]:
     """(the rounds of `in_turns` that count, a note or None).
 
-    What is left out is chosen by what other programs took of the cores, never by the times; where fewer than LEAST
-    rounds would be left, all count. For a run's own times, the run is its baseline.
+    What is left out is chosen by what other programs took of the cores, never by the times; where fewer than
+    FEWEST_ROUNDS would be left, all count. For a run's own times, the run is its baseline.
     """
     rounds, what = in_turns(run, baseline), "the time" if run is baseline else "the speedup"
     ours, theirs = run.others, baseline.others
@@ -170,21 +177,15 @@ def quiet_rounds(run: Run, baseline: Run) -> tuple[list[int], str | None]:
 def quiet(others: dict[int, float | None], what: str) -> tuple[list[int], str | None]:
     """The same of any measurement in turns, from what other programs took of the cores in each round (None if unknown).
 
-    what: was measured, as the note says it.
+    what: name of what was measured, for the note.
     """
-    rounds, left = list(others), [n for n, share in others.items() if (share or 0) <= OTHERS]
+    rounds, left = list(others), [n for n, share in others.items() if (share or 0) <= BUSY]
     if len(left) == len(rounds):
         return rounds, None
-    said = f"other programs took over {OTHERS:.0%} of the cores in {len(rounds) - len(left)} of {len(rounds)} rounds"
-    if len(left) < LEAST:
+    said = f"other programs took over {BUSY:.0%} of the cores in {len(rounds) - len(left)} of {len(rounds)} rounds"
+    if len(left) < FEWEST_ROUNDS:
         return rounds, f"{said}: this is {what} on a busy machine; measure again when it is quiet"
     return left, f"{said}, which are left out"
-
-
-NOT_PAIRED = (
-    "not paired: the runs did not take turns, so drift of the machine is in the ratio (an interval is not of 95 %); "
-    "measure them in turns (labs study, or jobs.Turns)"
-)
 
 
 def speedup(run: Run, baseline: Run | Iterable[Run]) -> Estimate:
@@ -192,8 +193,8 @@ def speedup(run: Run, baseline: Run | Iterable[Run]) -> Estimate:
 
     Where they took turns it is the ratio within each round, geometric mean over rounds, with its 95 % interval.
     baseline: a 1-worker Run, or a list of runs in which find_baseline looks for one
-    Raises UseError when no baseline may be used, when `run` has no steady epoch, or where equal numbers of steps say
-    that they did unequal work.
+    Raises UseError when no baseline may be used, when `run` has no steady epoch, or when the images of an epoch of one
+    of the two are not known (`epoch_images`).
     """
     base = find_baseline(run, [baseline] if isinstance(baseline, Run) else baseline)
     (ours, our_step, notes), (theirs, their_step, _) = _times(run), _times(base)
@@ -203,7 +204,8 @@ def speedup(run: Run, baseline: Run | Iterable[Run]) -> Estimate:
         return Estimate(1.0, (1.0, 1.0))
     (images, why), (others, other_why) = epoch_images(run), epoch_images(base)
     if not (images and others):
-        raise UseError(f"{run}: {why or other_why}, nor is the speedup.")
+        of_base = "" if why else f" of {base}"
+        raise UseError(f"{run}: no speedup, since the images of an epoch{of_base} are not known: {why or other_why}.")
     notes = []
     rounds, busy = quiet_rounds(run, base)
     if rounds:
@@ -233,9 +235,6 @@ def learning(run: Run, name: str) -> tuple[list[float | None], Estimate]:
         return curve if any(name in epoch.metrics for epoch in run.epochs) else [], UNKNOWN
     share = name.endswith("accuracy") and all(0 <= value <= 1 for value in values)
     return curve, Estimate(curve[-1], intervals.shares(values) if share else intervals.plain(values))
-
-
-LEARNT = 0.01  # by so much the loss falls, at least, where something is learnt
 
 
 def _warnings(run, loss):
@@ -278,7 +277,7 @@ def _measured(run, runs):
         notes += [*missing, *gain.notes]
     measures = {
         "baseline": base,
-        "scaling": scaling(run, base) if base not in (run, None) else None,
+        "scaling": kind_of_scaling(run, base) if base not in (run, None) else None,
         "epoch_seconds": seconds,
         "images_per_second": rate,
         "speedup": gain,

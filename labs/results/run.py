@@ -44,7 +44,11 @@ SHARED = ("model", "dataset", "image_size", "precision")
 
 
 class Configuration(Part):
-    """How a training was run; None if not known. `images` is what was asked for, None for the whole data set."""
+    """How a training was run; None if not known. `images` is what was asked for, None for the whole data set.
+
+    global_batch, local_batch: images per step of all workers, and of one; image_size: pixels per side; repeats:
+    trainings, each from new weights, of epochs_per_repeat.
+    """
 
     model: str | None = None
     strategy: str | None = None
@@ -107,8 +111,9 @@ class Run(Part):
 
     observed: what the recorder saw of optimizer and network (labs.training.observed); study: what the records of
     trainings have in common that took turns; order_seed: of the order in their rounds (labs.jobs.turns.orders; None
-    with a study: the order alternated); script_sha256: of the program's file, as
-    it was when the training began; steps: of an epoch.
+    with a study: the order alternated); script_sha256: of the program's file, as it was when the training began; steps:
+    of an epoch; dataset_images: in the data set; oversubscribed: see labs.devices; weights: what
+    labs.ranks.same_weights found at the end of a training with Horovod.
 
     Not in the record: source, the file's name; index, from 1, of the runs in a log; folder of the file; failure; notes
     for the reader. What follows from other runs is there once labs.results.metrics.measure has seen them together
@@ -220,7 +225,7 @@ _OWN = {name for name, field in Run.model_fields.items() if field.exclude}  # wh
 def load(path: str | Path) -> Run:
     """The run that a record file (runs/<name>.json) describes.
 
-    Errors: RecordError if the file cannot be read or holds what cannot be true (NoRecordError: something else).
+    Raises RecordError if the file cannot be read or holds what cannot be true (NoRecordError: something else).
     """
     try:
         content = files.read(path)
@@ -228,13 +233,13 @@ def load(path: str | Path) -> Run:
         reason = problem.strerror or problem
         raise RecordError(f"{path}: the run record cannot be read ({reason}). Did the run begin? Repeat it.") from None
     try:
-        return read(from_json(content), path)
+        return of_json(from_json(content), path)
     except ValueError as problem:
         kind = NoRecordError if content.startswith(b"[") else RecordError  # a timeline of Horovod has no end
         raise kind(f"{path}: cannot be read as a run record ({problem}). If it is one, make the run again.") from None
 
 
-def read(data: object, where: str | Path) -> Run:
+def of_json(data: object, where: str | Path) -> Run:
     """The run that the parsed JSON of a record describes; `where`, its file, is named in the errors of `load`."""
     if not isinstance(data, dict) or "epochs" not in data:
         raise NoRecordError(f"{where}: not a run record. Give the .json that a training left in its folder of runs.")
@@ -259,7 +264,7 @@ def read(data: object, where: str | Path) -> Run:
 def save_record(path: str | Path, run: Run) -> None:
     """Write a record atomically: whoever reads `path` sees the old record or the new one, never half of one.
 
-    Errors: LabsError (unwritable folder, full disk); an older record then stays as it was.
+    Raises LabsError (unwritable folder, full disk); an older record then stays as it was.
     """
     try:
         files.write(path, run.model_dump_json(indent=1))

@@ -13,7 +13,7 @@ from tabulate import tabulate
 
 from labs.errors import LabsError, UseError
 from labs.files import later
-from labs.printed import finite, grouped, printable
+from labs.printed import digits, finite, grouped, printable
 from labs.results import failures, metrics, text
 from labs.results import log as logs
 from labs.results import run as records
@@ -136,20 +136,20 @@ def _read(stem, job, options):
 
 
 BRACKETS = "95 % interval over rounds or repeats, wider for rounded logs; for times and images/s only in these minutes"
-# heading: (attribute of a run, how its number is written)
+# heading: (attribute of a run, function that writes its value)
 COLUMNS = {
-    "model": ("model", "{}"),
-    "workers": ("workers", "{}"),
-    "batch (global)": ("global_batch", "{}"),
-    "steps": ("steps", "{}"),
-    "epoch (s)": ("epoch_seconds", "{:.4g}"),
-    "images/s": ("images_per_second", "{:.4g}"),
-    "speedup": ("speedup", "{:.3g}"),
-    "efficiency": ("efficiency", "{:.3g}"),
-    "scaling": ("scaling", "{}"),
-    "loss": ("final_loss", "{:.4f}"),
-    "accuracy": ("final_accuracy", "{:.4f}"),
-    "kind": ("kind", "{}"),
+    "model": ("model", str),
+    "workers": ("workers", str),
+    "batch (global)": ("global_batch", str),
+    "steps": ("steps", str),
+    "epoch (s)": ("epoch_seconds", lambda value: digits(value, 4)),
+    "images/s": ("images_per_second", lambda value: digits(value, 4)),
+    "speedup": ("speedup", digits),
+    "efficiency": ("efficiency", digits),
+    "scaling": ("scaling", str),
+    "loss": ("final_loss", "{:.4f}".format),
+    "accuracy": ("final_accuracy", "{:.4f}".format),
+    "kind": ("kind", str),
 }
 
 
@@ -159,8 +159,8 @@ def table(runs: Sequence[Run]) -> str:
     Columns that are empty in every row are left out.
     """
     columns = {"run": [f"{n} {run.source}{' FAILED' if run.failure else ''}" for n, run in enumerate(runs, 1)]}
-    for heading, (name, form) in COLUMNS.items():
-        cells = [_cell(run, name, form) for run in runs]
+    for heading, (name, write) in COLUMNS.items():
+        cells = [_cell(run, name, write) for run in runs]
         if any(cell != "-" for cell in cells):
             columns[heading] = cells
         if name == "steps":
@@ -184,13 +184,13 @@ def counted(run: Run) -> int:
     return len(rounds) or len(run.steady)
 
 
-def _cell(run, name, form):
+def _cell(run, name, write):
     value = getattr(run, name)
     number = getattr(value, "value", value)
     if number is None:
         return "-"
     mark = "*" if name == "workers" and run.oversubscribed else ""
-    return form.format(number) + span(run, name, form.format) + mark
+    return write(number) + span(run, name, write) + mark
 
 
 def span(run: Run, name: str, text) -> str:

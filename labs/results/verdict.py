@@ -22,10 +22,11 @@ MATTERS = 0.05  # a difference of 5 % of efficiency
 
 @dataclass(frozen=True)
 class Verdict:
-    """answer: YES, NO or OPEN; ratio: of the two efficiencies, with its 95 % interval (None: one repeat); matters: the
-    smallest relative difference that matters; smallest: the difference that, seen in data with this spread, would have
-    counted as real; reliable: the true difference that 4 of 5 such studies find; names of what was compared; notes; why
-    it cannot be told although the interval would say so, or None."""
+    """answer: YES, NO or OPEN; ratio: of the two efficiencies; interval: of the ratio, 95 %, None where the runs did
+    not take turns, for one round, and for times shorter than their rounding; matters: the smallest relative difference
+    that matters; smallest: the difference that, seen in data with this spread, would have counted as real; reliable:
+    the true difference that 4 of 5 such studies find; names of what was compared; notes; why it cannot be told although
+    the interval would say so, or None."""
 
     answer: str
     ratio: float
@@ -100,7 +101,7 @@ def compare(runs: Iterable[Run], first: str, second: str, workers: int = 2, *, m
     first, second: names of the networks; matters: the smallest relative difference that matters.
     Raises UseError: a run or its 1-worker baseline is missing, has no steady epoch, or is there more than once.
     """
-    runs, gains, notes, why = list(runs), [], [], None
+    runs, compared, gains, notes, why = list(runs), [], [], [], None
     for name in (first, second):
         chosen = [run for run in runs if run.model == name and run.workers == workers]
         if not chosen:
@@ -112,6 +113,7 @@ def compare(runs: Iterable[Run], first: str, second: str, workers: int = 2, *, m
                 "and runs of different studies are not taken together. Pass the runs of one."
             )
         run, base = chosen[0], metrics.find_baseline(chosen[0], runs)
+        compared.append(run)
         gains.append(metrics.speedup(run, base))
         rounds, busy = metrics.quiet_rounds(run, base)
         notes += [f"{name}: {busy}"] if busy else []
@@ -126,7 +128,7 @@ def compare(runs: Iterable[Run], first: str, second: str, workers: int = 2, *, m
     elif estimate.interval is None:
         notes.append("one round, or times shorter than their rounding: measure 3 rounds or more")
     answer = decide(estimate.interval, matters)
-    if any(run.oversubscribed for run in runs if run.workers == workers):
+    if any(run.oversubscribed for run in compared):
         notes.append("oversubscribed: more workers than cores, which says nothing about scaling")
     of, seen = (first, second), power(estimate)
     return Verdict(OPEN if why else answer, estimate.value, estimate.interval, matters, *seen, of, tuple(notes), why)

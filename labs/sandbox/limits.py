@@ -54,7 +54,7 @@ class Limits:
                 tasks, resident = tasks + int(fields[17]), resident + int(fields[21]) * _PAGE
         if tasks >= self.processes:
             return "processes"
-        if resident > self.memory and sum(_shared_out(proc, number) for number in numbers) > self.memory:
+        if resident > self.memory and sum(_pss(proc, number) for number in numbers) > self.memory:
             return "memory"
         for folder in folders:
             used = os.fstatvfs(folder)
@@ -65,7 +65,7 @@ class Limits:
         return None
 
 
-def _shared_out(proc, number):
+def _pss(proc, number):
     """Bytes of a process, of which each shared page counts as its part (PSS)."""
     lines = _read(proc, f"{number}/smaps_rollup").splitlines()
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))

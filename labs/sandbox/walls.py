@@ -84,9 +84,9 @@ def options(given, read_only, size):
     for folder in (WORK, ENVIRONMENT["HOME"]):
         words += ["--perms", "0777", "--dir", folder]
     for path in map(str, read_only):
-        words += [*_way(path, "0755"), "--ro-bind", path, path]
+        words += [*_way(path), "--ro-bind", path, path]
     for path, handle in given.items():
-        words += [*_way(path, "0755"), "--perms", "0666", "--file", str(handle), path]
+        words += [*_way(path), "--perms", "0666", "--file", str(handle), path]
     return [*words, "--chdir", WORK, "--remount-ro", "/dev", "--remount-ro", "/"]
 
 
@@ -109,13 +109,14 @@ def _system():
             words += ["--symlink", os.readlink(path), str(path)]
         elif path.is_dir():
             words += ["--ro-bind", str(path), str(path)]
-    words += [*_way("/sys/class/net/-", "0755")]  # MPI looks there for devices: none
+    words += [*_way("/sys/class/net/-")]  # MPI looks there for devices: none
     for path in _SHOWN:
-        words += [*_way(path, "0755"), "--ro-bind-try", path, path]
+        words += [*_way(path), "--ro-bind-try", path, path]
     return words
 
 
-def _way(path, mode):
-    """The folders above a path: bubblewrap's own would be closed to an ordinary user."""
+def _way(path):
+    """The options that make the folders above a path, open to all: bubblewrap's own would be closed to an ordinary
+    user."""
     folders = [str(folder) for folder in reversed(Path(path).parents) if str(folder) not in ("/", "/tmp", "/usr")]
-    return [word for folder in folders for word in ("--perms", mode, "--dir", folder)]
+    return [word for folder in folders for word in ("--perms", "0755", "--dir", folder)]

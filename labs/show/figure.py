@@ -52,7 +52,7 @@ def stamp(figure: "Figure", *kinds: str, note: str | None = None) -> None:
 def finished(figure: "Figure", alt: str, *kinds: str, note: str | None = None, runs: "Iterable[Run]" = ()) -> "Figure":
     """The figure, as `show` displays it.
 
-    alt: its text alternative; kinds, note: see `stamp`; runs: that it shows, see `shows`.
+    alt: its text alternative; kinds, note: see `stamp`; runs: that it shows, see `runs_metadata`.
     """
     stamp(figure, *kinds, note=note)
     figure.alt, figure.runs = alt, runs
@@ -75,7 +75,7 @@ def bundle(figure: "Figure") -> dict[str, str]:
     return {"text/html": image, "image/png": data, "text/plain": figure.alt}
 
 
-def shows(runs: "Iterable[Run]") -> dict[str, Any]:
+def runs_metadata(runs: "Iterable[Run]") -> dict[str, Any]:
     """What an output says of the runs in it, for a later reader: {"labs": {"shows": {file: {kind, started}}}}."""
     return {"labs": {"shows": {run.source: {"kind": run.kind, "started": run.started} for run in runs}}}
 
@@ -87,4 +87,4 @@ def show(figure: "Figure") -> None:
     """
     from IPython.display import display
 
-    display(bundle(figure), raw=True, metadata=shows(getattr(figure, "runs", ())))
+    display(bundle(figure), raw=True, metadata=runs_metadata(getattr(figure, "runs", ())))

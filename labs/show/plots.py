@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labs.errors import UseError
-from labs.printed import grouped, several
+from labs.printed import digits, grouped, several
 from labs.results import metrics
 from labs.results import steps as of_steps
 from labs.results.run import Run
@@ -42,7 +42,7 @@ def _styles():
 
 
 def _digits(value):
-    return "not a number" if value is None else f"{value:.4g}"
+    return "not a number" if value is None else digits(value, 4)
 
 
 def _groups(runs):
@@ -61,8 +61,8 @@ def legend(axis, *keys):
 def _with_interval(workers, estimate, unit):
     """A value in a text alternative: "1.71 times on 2 (interval 1.62 to 1.80)"."""
     low, high = estimate.interval or (0, 0)
-    between = f" (interval {low:.3g} to {high:.3g})" if low < high else ""
-    return f"{estimate.value:.3g} {unit} on {workers}{between}"
+    between = f" (interval {digits(low)} to {digits(high)})" if low < high else ""
+    return f"{digits(estimate.value)} {unit} on {workers}{between}"
 
 
 def scaling(runs: Iterable[Run], quantities: Sequence[str] = ("epoch time", "throughput", "speedup")) -> "Figure":

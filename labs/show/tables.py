@@ -3,9 +3,10 @@
 import html
 from collections.abc import Mapping, Sequence
 
+from labs.printed import digits
 from labs.results.run import Run
 from labs.results.tables import BRACKETS, counted, span
-from labs.show.figure import shows
+from labs.show.figure import runs_metadata
 
 UNSEEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)"  # for screen readers
 
@@ -13,14 +14,9 @@ UNSEEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset
 def _text(value):
     if value is None:
         return ""
-    if isinstance(value, int | float) and abs(value) >= 10_000:
-        return f"{value:,.0f}" if isinstance(value, float) else f"{value:,}"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _digits(value):
-    """Three digits, and never an exponent: 0.938, 45, 1,111."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    if isinstance(value, int) and abs(value) >= 10_000:
+        return f"{value:,}"
+    return digits(value, 4) if isinstance(value, float) else str(value)
 
 
 def page(html_text: str, plain: str, metadata: dict | None = None) -> None:
@@ -37,7 +33,7 @@ def show(
 
     columns: keys of the rows, those of the first row if none are named
     headers: {column: heading}, else the column's own name
-    metadata: of the output, see labs.show.figure.shows
+    metadata: of the output, see labs.show.figure.runs_metadata
     """
     from tabulate import tabulate
 
@@ -69,8 +65,8 @@ def scaling(runs: Sequence[Run]) -> None:
     def cell(run, name):
         value = getattr(run, name)
         value = getattr(value, "value", value)
-        behind = "" if value is None else span(run, name, _digits)
-        return f"{_digits(value)}{behind}" if behind else _text(value)
+        behind = "" if value is None else span(run, name, digits)
+        return f"{digits(value)}{behind}" if behind else _text(value)
 
     shown = [
         {
@@ -86,7 +82,7 @@ def scaling(runs: Sequence[Run]) -> None:
         }
         for run in runs
     ]
-    show(shown, metadata=shows(runs))
+    show(shown, metadata=runs_metadata(runs))
     notes = list(dict.fromkeys(note for run in runs for note in run.notes))
     print(f"[low, high]: {BRACKETS}.")
     if notes:

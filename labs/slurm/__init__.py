@@ -3,7 +3,7 @@
 sites        a site's description, slurm/sites/<site>.toml
 directives   the #SBATCH lines, read as sbatch reads them
 variables    the variables of a job with its directives
-trial/       a batch script tried out in the sandbox
-check/       findings on a batch script: its form, what it asks for against the site's rules (resources), what its
-             trial saw it start (commands)
+trial/       a batch script tried out in the sandbox: what it starts, told without a judgement
+check/       findings on a batch script, `labs slurm check`: its form, what it asks for against the site's rules
+             (resources), what its trial saw it start (commands)
 """

@@ -27,7 +27,8 @@ PERSONAL = {
 
 
 def _fits(pattern, says, kind=str):
-    """A text that may stand in a batch script as it is: all of it matches the pattern; `says`: what it must be."""
+    """The type of a text that may stand in a batch script as it is: all of it matches the pattern; `says`: what it must
+    be."""
 
     def check(text):
         if not re.fullmatch(pattern, text):
@@ -147,8 +148,9 @@ class Site(Paths, SiteSoftware, SiteJob, SiteNode, Scheduler):
 
 
 def find_root(start=None):
-    """The course's top folder: from `start` (default: the working directory) upwards the first with slurm/sites, else
-    the one that holds this package. Raises UseError where there is none."""
+    """The folder of slurm/sites: from `start` (default: the working directory) upwards the first with it, else the one
+    that holds this package. The course of a student's files is labs.course.find_course. Raises UseError where there is
+    none."""
     start = Path(start or Path.cwd()).resolve()
     for folder in (start, *start.parents, Path(__file__).resolve().parents[2]):
         if (folder / "slurm" / "sites").is_dir():
@@ -197,17 +199,17 @@ def _read(path, model):
     return schema.check(model, table, where, UseError, "slurm/sites/template.toml")
 
 
-def script(name, id=None):
+def script(name):
     """Path of a site's batch script, from the working directory.
 
-    The complete one in solutions/, else the student's. name: such as "ResNet50.sh"; id: of the site (default: the one
-    in use). Raises UseError if there is none.
+    The complete one in solutions/, else the student's, of the site in use. name: such as "ResNet50.sh". Raises UseError
+    if there is none.
     """
     for folder in (Path.cwd(), find_root()):
-        path = folder / "slurm" / (id or default()) / name
+        path = folder / "slurm" / default() / name
         if path.exists():
             return Path(os.path.relpath(path))
     raise UseError(
-        f"There is no slurm/{id or default()}/{name}. The sites are {', '.join(names())}; to choose one: "
+        f"There is no slurm/{default()}/{name}. The sites are {', '.join(names())}; to choose one: "
         "export LABS_SITE=<site>."
     )

@@ -11,7 +11,7 @@ from labs import compat
 from labs.errors import LabsError
 
 
-def check_strategy(model):
+def prepare(model):
     """Prepare a compiled Keras model: no thread tunes its pipeline, and MirroredStrategy fits its optimizer.
 
     Raises LabsError for gradients that are to be summed over steps: Keras cannot, with one replica or many. Warns
@@ -61,10 +61,9 @@ def configuration(model):
     return {"model": network(model), "strategy": strategy, "workers": replicas, "learning_rate": rate}
 
 
-def start(model):
-    """What is seen before the first step, as fields of the record: optimizer, learning_rate_schedule.
-
-    Raises LabsError.
+def optimizer(model):
+    """What is seen of the optimizer before the first step: {"optimizer", perhaps "learning_rate_schedule"}, names of
+    classes, for `observed` of the record. Raises LabsError for steps that cannot be timed singly (steps_per_execution).
     """
     if model.steps_per_execution != 1:
         raise LabsError(

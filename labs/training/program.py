@@ -8,13 +8,13 @@ import contextlib
 
 import keras
 
-from labs import data, devices, models, training
+from labs import data, devices, models, presets, training
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(prog="python -m labs.training.program", description=__doc__)
     parser.add_argument("--model", default="ResNet50V2", help=f"one of {', '.join(models.NAMES)}")
-    parser.add_argument("--strategy", default="mirrored", choices=("single", "mirrored", "horovod", "jax"))
+    parser.add_argument("--strategy", default="mirrored", choices=presets.STRATEGIES)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch_size", type=int, default=256, help="images per step, over all workers")

@@ -6,7 +6,6 @@ they share TensorFlow's start-up and tracing.
 
 import atexit
 import contextlib
-import hashlib
 import json
 import os
 import random
@@ -47,9 +46,14 @@ class Recorder(keras.callbacks.Callback):
     the validation begins; so steps add up to the epoch. The recorder never waits for the device: on
     a GPU and with JAX, single step times are smoothed; their sum is exact: the end of an epoch waits for the metrics.
 
-    Raises LabsError if the record cannot be written, or steps take other numbers of images than `batch_size`, UseError
+    Raises LabsError if the record cannot be written at the beginning or the end (after an epoch it warns), or if steps
+    take other numbers of images than `batch_size`, UseError
     for less than 1 epoch or repeat, with "horovod" ranks.RankError if ranks disagree.
     """
+
+    model: keras.Model  # set by Keras
+    _running = False  # a step has begun and not ended
+    _reported = 0.0  # when the progress was last told
 
     def __init__(self, args: Namespace, model: keras.Model, *, images: int):
         super().__init__()
@@ -85,10 +89,11 @@ class Recorder(keras.callbacks.Callback):
             started=_now(),
             job_id=os.environ.get("SLURM_JOB_ID"),
         )
-        self.start(vars(args) | seen)
+        self._start(vars(args) | seen)
 
-    def start(self, settings: dict) -> None:
-        """Agree with the other ranks, join those that take turns, and leave the record at its beginning.
+    def _start(self, settings):
+        """Agree with the other ranks, join the trainings that take turns, move an earlier record aside, and write this
+        one's first state; from now on `labs why` sees the process, and `_close` is called however the program ends.
 
         settings: what must be equal on all ranks, {name: value}.
         """
@@ -97,7 +102,7 @@ class Recorder(keras.callbacks.Callback):
             from labs import hvd
 
             self._processes = hvd.local_size()  # on this node, all as busy as this one
-            self.rank, record.configuration.nodes, record.oversubscribed = ranks.place()
+            self.rank, record.configuration.nodes, record.oversubscribed = ranks.where_ranks_run()
             ranks.agree(**settings)
             ranks.agree("they would not train on the same data", images=record.dataset_images)
         self._gate = waiting.join(settings["workers"] if ranked else 1)
@@ -119,11 +124,11 @@ class Recorder(keras.callbacks.Callback):
         if self.record.configuration.strategy == "horovod":
             from labs import hvd
 
-            hvd.callbacks.check(self.model, self.params, last=True)
+            hvd.callbacks.check(self.model, self.params, recorder=True)
             ranks.same_weights(self.model, "before the first step")
-        observed.check_strategy(self.model)
+        observed.prepare(self.model)
         if self.repeat == 0:
-            self.record.observed = observed.start(self.model)
+            self.record.observed = observed.optimizer(self.model)
 
     def on_epoch_begin(self, epoch, logs=None):
         self._turn = self._gate.wait() if self._gate else {}
@@ -136,8 +141,9 @@ class Recorder(keras.callbacks.Callback):
     def _others(self):
         """Share of the node's cores that other programs took since the epoch began; None where it is not known, and
         without turns."""
-        span = self._begun, devices.moment()
-        return devices.others([span] * self._processes, shortest=0.0)[0] if self._gate else None
+        if not self._gate:
+            return None
+        return devices.others([(self._begun, devices.moment())] * self._processes, shortest=0.0)[0]
 
     # Not on_train_batch_end: for a callback that has it, Keras fetches loss and metrics from the device after
     # every step, and the training waits for them.
@@ -163,10 +169,6 @@ class Recorder(keras.callbacks.Callback):
         self._last = now
         if self.rank == 0 and now - self._reported > 0.5:
             self._report(now)
-
-    model: keras.Model  # set by Keras
-    _running = False  # a step has begun and not ended
-    _reported = 0.0  # when the progress was last told
 
     def _report(self, now):
         """A few bytes for the progress bar, twice a second; losing them loses nothing."""
@@ -274,7 +276,7 @@ def _command():
 def _script_sha256():
     """SHA-256 of the file of this program; None where it has none, as in a notebook."""
     try:
-        return hashlib.sha256(Path(sys.modules["__main__"].__file__).read_bytes()).hexdigest()
+        return files.digest(Path(sys.modules["__main__"].__file__).read_bytes())
     except (AttributeError, OSError):
         return None
 

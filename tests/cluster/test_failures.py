@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from labs.jobs.slurm import SlurmJob
+from labs.jobs.slurm_job import SlurmJob
 from labs.results.failures import failure
 
 from .submitted import Job, end_soon

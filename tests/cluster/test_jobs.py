@@ -12,7 +12,7 @@ from waiting import TRAINING, begun, until
 
 from labs import cli, jobs, results
 from labs.jobs import queue, why
-from labs.jobs.slurm import SlurmJob
+from labs.jobs.slurm_job import SlurmJob
 from setup.cluster.practice import ROOT
 
 HEAD = "#!/bin/bash\n#SBATCH --job-name=some\n#SBATCH --ntasks=2\nset -euo pipefail\n"
@@ -66,14 +66,14 @@ def test_progress_and_stop(start):
     assert until(lambda: job.state == "running") and "is running" in job.explain()
     assert (job.progress()["workers"], job.progress()["fraction"]) == (2, 0.375)
     job.stop()
-    assert job.state == "stopped" and job.slurm.state == "CANCELLED"
+    assert job.state == "stopped" and job.in_queue.state == "CANCELLED"
     assert states(job) == {"w1": "finished", "w2": "stopped"} and job.progress() == {}
 
 
 def test_a_failure_is_explained_and_without_accounts_a_job_is_forgotten(start):
     fails = "srun --label --kill-on-bad-exit=1 bash -c '[ $SLURM_PROCID = 0 ] && exit 7; sleep 300'\n"
     job = start(HEAD + f"{TRAIN} 1 0\n{fails}").wait(timeout=300, show=False)
-    assert (job.state, job.slurm.state, states(job)) == ("failed", "FAILED", {"w1": "finished"})
+    assert (job.state, job.in_queue.state, states(job)) == ("failed", "FAILED", {"w1": "finished"})
     assert "task 0: Exited with exit code 7" in job.explain() and "\n" not in job.explain(), job.err.read_text()
     assert queue.state("999999").state == queue.UNKNOWN
 

@@ -9,7 +9,7 @@ import pytest
 from waiting import until
 
 from labs import results
-from labs.jobs.slurm import SlurmJob
+from labs.jobs.slurm_job import SlurmJob
 from labs.results import run as records
 from labs.results import tables
 from setup.cluster.practice import ROOT

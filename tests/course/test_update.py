@@ -81,7 +81,7 @@ def test_a_lock_or_a_full_disk_stops_an_update_or_a_reset_before_anything_is_wri
             raise files.WriteError(28, "No space left on device", str(path))
         write_file(path, text)
 
-    with monkeypatch.context() as patched, backup.alone(root):
+    with monkeypatch.context() as patched, backup.locked(root):
         patched.setattr(files, "locked", partial(files.locked, patience=0.1))
         for changes in (lambda: update_course(root, newer), lambda: reset_files(root, ["01"])):
             with pytest.raises(files.WriteError, match="another `labs update` or `labs reset` keeps it locked"):

@@ -90,7 +90,7 @@ def test_a_failure_is_explained_and_records_of_an_older_job_move_aside(start, co
 
 
 def test_ranks_are_connected_and_the_failure_of_one_ends_all_and_the_job(start, course, needs_horovod):
-    """By labs.jobs.srun."""
+    """By labs.jobs.local_srun."""
     (course / "rank.py").write_text(
         "import os, sys, time\nrank = os.environ['HOROVOD_RANK']\n"
         "print('Rank', rank, 'of', os.environ['HOROVOD_SIZE'], 'is', os.getpid(), flush=True)\n"

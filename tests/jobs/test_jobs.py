@@ -166,3 +166,14 @@ def test_a_record_says_how_the_job_ended(tmp_path):
         (tmp_path / "a.json").write_text(json.dumps(record))
         Job("a", tmp_path / "a").close_records(ending)
         assert json.loads((tmp_path / "a.json").read_text())["state"] == after
+
+
+def test_a_training_that_had_failed_before_its_script_was_stopped_stays_failed(tmp_path):
+    for name, state, study in (("w1", "failed", None), ("w2", "failed", "s"), ("w4", "failed", "s")):
+        record = {"version": 2, "state": state, "study": study, "configuration": {}, "epochs": []}
+        (tmp_path / f"a_{name}.json").write_text(json.dumps(record))
+        os.utime(tmp_path / f"a_{name}.json", (1e9, 1e9 + int(name[1:])))
+    job = Job("a", tmp_path / "a", batch=True)
+    job.close_records("stopped")
+    states = {path.name: json.loads(path.read_text())["state"] for path in job.records}
+    assert states == {"a_w1.json": "failed", "a_w2.json": "stopped", "a_w4.json": "stopped"}  # the last took turns

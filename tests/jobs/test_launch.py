@@ -1,4 +1,4 @@
-"""The command that starts ranks; what cannot be started is refused before anything runs; labs.jobs.srun."""
+"""The command that starts ranks; what cannot be started is refused before anything runs; labs.jobs.local_srun."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import pytest
 
 from labs import devices, jobs
 from labs.errors import UseError
-from labs.jobs import launch, srun
+from labs.jobs import launch, local_srun
 
 PROGRAM = ["some/python", "-u", "x y.py", "-n", "9", "--label"]
 
@@ -72,7 +72,7 @@ def test_what_cannot_be_started_is_refused(monkeypatch, tmp_path, needs_horovod)
     for ranks in (0, -1, True, 1.5, "2"):
         refused(ranks, None, f"^ranks is {ranks!r}: it must be a whole number")
     refused(2, "torchrun -n 2", "No launcher is called 'torchrun'.*Use horovodrun, mpiexec or srun")
-    monkeypatch.setattr(devices, "memory", lambda: 6 * launch.MEMORY)
+    monkeypatch.setattr(devices, "memory", lambda: 6 * launch.RANK_MEMORY)
     assert launch.command(6)
     refused(7, None, r"7 ranks need 2.2 GiB .* 1.9 GiB are free.*at most 6\.")
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
@@ -81,7 +81,7 @@ def test_what_cannot_be_started_is_refused(monkeypatch, tmp_path, needs_horovod)
     in_a_job(monkeypatch, "2(x2)")
     refused(5, "srun", "5 ranks need as many tasks, and this job has 4 tasks")
     programs(tmp_path, monkeypatch)
-    monkeypatch.setattr(devices, "memory", lambda: 3 * launch.MEMORY)
+    monkeypatch.setattr(devices, "memory", lambda: 3 * launch.RANK_MEMORY)
     refused(4, "srun", "srun is neither installed.*A container brings none")
     refused(2, "mpiexec", "mpiexec is neither installed.*make horovod")
     monkeypatch.setattr(launch.importlib.util, "find_spec", lambda name: None)
@@ -95,12 +95,12 @@ def test_import_of_labs_hvd_without_horovod_says_what_to_do(tmp_path):
     assert "\nImportError: Horovod cannot be imported (no such library)" in said and "`make horovod`" in said
 
 
-# labs.jobs.srun; test_batch has real ranks
+# labs.jobs.local_srun; test_batch has real ranks
 
 
 def test_srun_here_becomes_the_launcher_of_as_many_ranks(monkeypatch, needs_horovod):
     became = []
-    monkeypatch.setattr(srun.os, "execv", lambda program, words: became.append(words))
+    monkeypatch.setattr(local_srun.os, "execv", lambda program, words: became.append(words))
     monkeypatch.setenv("SLURM_NTASKS", "4")
     for options, ranks in (
         ("", "4"),
@@ -108,8 +108,8 @@ def test_srun_here_becomes_the_launcher_of_as_many_ranks(monkeypatch, needs_horo
         ("-l -K -N 2 -n 8 -c 1", "8"),
         ("-n2 -N1 --mpi pmi2 --exclusive", "2"),
     ):
-        srun.main([*options.split(), *PROGRAM])
+        local_srun.main([*options.split(), *PROGRAM])
         words = became.pop()
         assert "horovodrun" in words[0] and words[-6:] == PROGRAM and words[words.index("-np") + 1] == ranks
-    assert srun.main(["--ntasks=x", "true"]).startswith("usage: srun")
-    assert srun.main(["--ntasks=0", "true"]).startswith("labs.jobs.srun: ranks is 0")
+    assert local_srun.main(["--ntasks=x", "true"]).startswith("usage: srun")
+    assert local_srun.main(["--ntasks=0", "true"]).startswith("labs.jobs.local_srun: ranks is 0")

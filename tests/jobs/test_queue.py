@@ -10,8 +10,7 @@ import pytest
 
 from labs import jobs
 from labs.errors import LabsError
-from labs.jobs import queue
-from labs.jobs import slurm as slurm_job
+from labs.jobs import queue, slurm_job
 
 GONE = "slurm_load_jobs error: Invalid job id specified", 1
 SILENT = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)", 1

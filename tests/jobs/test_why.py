@@ -98,7 +98,7 @@ def test_the_stack_is_that_of_one_process_for_each_rank(tmp_path, monkeypatch):
     monkeypatch.setenv("LABS_RUN", "a")
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     monkeypatch.setenv("PMI_RANK", "1")
-    monkeypatch.setenv(stacks.VARIABLE, str(tmp_path / "a.rank1.stacks"))  # the one that started this one writes it
+    monkeypatch.setenv(stacks.STACKS_VARIABLE, str(tmp_path / "a.rank1.stacks"))  # its starter writes it
     stacks.register()
     assert list(tmp_path.iterdir()) == []
 

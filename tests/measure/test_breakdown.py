@@ -6,7 +6,7 @@ import pytest
 
 from labs import jobs
 from labs.errors import UseError
-from labs.measure import breakdown, step, steps
+from labs.measure import breakdown, breakdown_program, step
 from labs.results import intervals
 
 ALONE = [[0.80, 0.84], [0.82, 0.82], [0.79, 0.81]]
@@ -80,7 +80,7 @@ def test_all_kinds_take_turns_and_are_averaged_over_the_ranks_that_stepped():
             return [(10.0 * len(taken), float(len(taken)), 0.0)] * 2
         return [[1.0, 2.0], None if kind == "alone" else [3.0, 6.0]]
 
-    found = steps.take_turns(take, [16, 8], list(breakdown.KINDS), 2, 5, report=lambda *_, **__: None)
+    found = breakdown_program.take_turns(take, [16, 8], list(breakdown.KINDS), 2, 5, report=lambda *_, **__: None)
     assert found["seconds"][16]["alone"] == [[1.0, 2.0]] * 2 == found["seconds"][8]["alone"]
     assert found["seconds"][16]["input"] == [[2.0, 4.0]] * 2 == found["seconds"][8]["exchange"]
     assert [tuple(kinds) for kinds in found["seconds"].values()] == [breakdown.KINDS, breakdown.EFFICIENCY]
@@ -92,7 +92,7 @@ def test_all_kinds_take_turns_and_are_averaged_over_the_ranks_that_stepped():
 
 def test_only_a_step_with_input_reads_a_batch():
     seen, read = [], iter([f"read {n}" for n in range(20)])
-    process = steps.Process.__new__(steps.Process)  # without a network
+    process = breakdown_program.Process.__new__(breakdown_program.Process)  # without a network
     process.train = lambda kind, batch: seen.append((kind, batch))
     process.memory, process.pipeline, process.steps = {8: "in memory"}, read, 2
     for kind in breakdown.KINDS:
@@ -104,7 +104,11 @@ def test_only_a_step_with_input_reads_a_batch():
 
 def test_wrong_use_is_refused_before_anything_starts(tmp_path, monkeypatch):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
-    for options, text in (({"others": (16, 2.5)}, "the local batch is 2.5"), ({"model": "ResNet"}, "Unknown model")):
+    for options, text in (
+        ({"others": (16, 2.5)}, "the local batch is 2.5"),
+        ({"model": "ResNet"}, "Unknown model"),
+        ({"strategy": "single"}, "The strategy is 'single'.*horovod or mirrored"),
+    ):
         with pytest.raises(UseError, match=text):
             breakdown.measure(**{"model": "SmallCNN"} | options)
     assert list(tmp_path.iterdir()) == []

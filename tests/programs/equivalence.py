@@ -57,7 +57,8 @@ def compared(model, alone, before):
     return {name: float(value) for name, value in found.items()} | {"weights": ranks.compare_weights(model)}
 
 
-found = {"place": ranks.place(), "cores": devices.cores(), "rank": rank, "size": size, "steps": len(batches())}
+found = {"place": ranks.where_ranks_run(), "cores": devices.cores()}
+found |= {"rank": rank, "size": size, "steps": len(batches())}
 
 # What each collective gives each rank; K does not divide the number of rows
 rows = np.arange(2 * (2 * size + 1), dtype="float32").reshape(-1, 2) * (rank + 1)

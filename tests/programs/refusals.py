@@ -226,4 +226,6 @@ tried("Rank 0 reads twice in one epoch: samples", shards(data.order(dataset, 8, 
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
 model.layers[0].kernel.assign(np.full((4, 3), rank))
 tried("Rank 1 and rank 0 have different networks", ranks.same_weights, model)
+deeper = keras.Sequential([keras.Input((4,)), *(keras.layers.Dense(4) for _ in range(1 + rank))])
+tried("different networks now (first difference: their number)", ranks.compare_weights, deeper)
 (out / f"rank{rank}.json").write_text(json.dumps(said))

@@ -34,14 +34,14 @@ def test_a_record_is_the_run_with_its_place(tmp_path):
     assert (found.source, found.folder, found.failure, found.speedup.value) == ("a.json", tmp_path, None, None)
     assert (found.configuration.images, found.dataset_images, found.hardware) == (64, 128, "Some CPU")
     assert [epoch.seconds for epoch in found.epochs] == [8, 7, 6, 5] and len(found.steady[0]) == 3
-    gpus = record.read(NEW | {"machine": {"cpu": "c", "gpus": ["V100", "V100"]}}, "a.json")
+    gpus = record.of_json(NEW | {"machine": {"cpu": "c", "gpus": ["V100", "V100"]}}, "a.json")
     assert gpus.hardware == "V100" and not gpus.truncated
-    failed = record.read(NEW | {"state": "failed"}, "a.json")
+    failed = record.of_json(NEW | {"state": "failed"}, "a.json")
     assert failed.truncated and failed.notes == ["the record says that this run is failed"]
 
 
 def test_what_is_saved_is_read_again_with_fields_of_a_newer_kit(tmp_path):
-    found = record.read(NEW | {"colour": "blue", "configuration": HOW | {"momentum": 0.9}}, "a.json")
+    found = record.of_json(NEW | {"colour": "blue", "configuration": HOW | {"momentum": 0.9}}, "a.json")
     found.epochs[0].metrics["loss"] = math.nan  # a training that diverged
     record.save_record(tmp_path / "new" / "b.json", found)
     again = record.load(tmp_path / "new" / "b.json")

@@ -84,6 +84,8 @@ def test_the_answer_and_why():
         found = verdict.compare(runs, "B", "A", **options)
         assert found.said == said and str(found).startswith(said) and words in str(found)
         assert "oversubscribed" in str(found)
+        third = of("C", 2, [9.0] * len(noise)).model_copy(update={"oversubscribed": True})
+        assert "oversubscribed" not in str(verdict.compare([*study(noise=noise), third], "B", "A", **options))
         assert found.ratio == pytest.approx((large[0] / large[1]) / (8.0 / 4.4), rel=1e-3)
         assert (found.interval is None) == (len(noise) == 1) and (found.smallest is None) == (len(noise) == 1)
         other = verdict.compare(study(large=large, noise=noise), "A", "B", **options)  # the other way round

@@ -204,7 +204,7 @@ def test_reinitialise_empties_the_optimizer_and_keeps_its_rate(trained):
     _, model, _, _ = trained
     momenta = [v for v in model.optimizer.variables if "momentum" in v.path]
     assert momenta and any(np.any(v.numpy()) for v in momenta)
-    training.reinitialise(model, 9)
+    training.recorder.reinitialise(model, 9)
     assert not any(np.any(v.numpy()) for v in momenta)
     assert int(model.optimizer.iterations.numpy()) == 0
     assert float(model.optimizer.learning_rate.numpy()) == pytest.approx(0.01)
@@ -423,7 +423,7 @@ def test_a_pipeline_of_labs_or_of_a_script_gets_buffers_without_a_tuning_thread(
     from labs.training import observed
 
     model, nine = SimpleNamespace(distribute_strategy=tf.distribute.get_strategy()), data.load("synthetic:9")
-    for use in (lambda: data.order(nine, 3), lambda: observed.check_strategy(model)):
+    for use in (lambda: data.order(nine, 3), lambda: observed.prepare(model)):
         monkeypatch.setattr(module, "_create_device_dataset", lambda: tf.data.Dataset.range(1))
         use()
         assert module._create_device_dataset().options().autotune.enabled is False

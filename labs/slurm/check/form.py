@@ -26,7 +26,7 @@ def syntax(text):
     return ScriptFinding(int(errors[0][0]), problem, fix)
 
 
-def unread(subject):
+def first_findings(subject):
     """What has to be mended before the rest can be looked at: blanks, else bash's syntax, else the first line and the
     directives."""
     fix = "It is for you to fill in: replace the ... by a value."
@@ -89,13 +89,14 @@ def _wanted(option, value):
 
 
 def _limits(subject, script):
-    """Time and memory that `#SBATCH` lines ask for, against the site's limits."""
+    """Time, memory and partition that `#SBATCH` lines ask for: over the site's limits, too small, or not the
+    course's."""
     minutes, site, memory = subject.asked["time_minutes"], subject.site, script.value("mem") or ""
     time = f"--time={script.value('time')}"
     if minutes and minutes > site.time_max:
-        problem = f"{time} is longer than the {site.time_max / 60:g} hours that {site.name} allows: the job is "
+        problem = f"{time} is longer than the {site.time_max / 60:g} hours that {site.name} allows"
         fix = f"Write --time={int(site.time_max // 60)}:{int(site.time_max % 60):02}:00 at most."
-        yield ScriptFinding(script.line("time"), f"{problem}refused, or waits for ever.", fix)
+        yield ScriptFinding(script.line("time"), f"{problem}: the job is refused, or waits for ever.", fix)
     elif minutes is not None and minutes < 2 and subject.trainings:
         problem = f"{time} is a limit of {round(minutes * 60)} seconds: TensorFlow starts slower."
         fix = "Write hours:minutes:seconds, such as --time=00:30:00; a number alone counts minutes."

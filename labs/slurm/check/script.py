@@ -30,7 +30,7 @@ class Subject:
         self.script = directives.read(unix)
         self.asked = self.script.resources()
         self.tried, self.trainings = trial.Tried([]), []
-        self.findings: list[ScriptFinding] = form.unread(self)
+        self.findings: list[ScriptFinding] = form.first_findings(self)
         self.untried = "what was found has to be mended first" if self.findings else sandbox.sandbox_missing()
         if not self.untried:
             try:
@@ -67,7 +67,7 @@ def look_at(path_or_text: str | Path, site: Site | str, root: Path | None = None
     try:
         text = path.read_bytes().decode(errors="replace")
     except OSError as problem:
-        raise UseError(f"{path} cannot be checked: {problem.strerror}.") from None
+        raise UseError(f"{path} cannot be checked: {problem.strerror}. Batch scripts are in slurm/<site>/.") from None
     return Subject(text, path.name, site, root)
 
 

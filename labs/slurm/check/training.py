@@ -13,9 +13,11 @@ from labs.slurm import directives
 class Training:
     """One start of a Python script.
 
-    call: its Call. script: its path below the course's folder, or an absolute one. exists: is it there? kind: "horovod"
+    call: its Call. script: its path below the course's folder, or an absolute one. exists: is it there? An absolute
+    path, of a site, is taken to be. kind: "horovod"
     (its ranks share the global batch), "mirrored" (its --n_gpus do) or None. options: {"n_gpus", "batch_size": text},
-    of which one may be missing. ranks: how many processes its launcher makes, as text; None if not known.
+    of which one may be missing. ranks: how many processes its launcher makes, as text. tasks, workers, global_batch: as
+    numbers. None where not known.
     """
 
     def __init__(self, call, script, words, root):

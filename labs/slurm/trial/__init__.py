@@ -6,7 +6,7 @@ which programs were started, with which words, at which line; or how bash says t
 script       try_out: a script's text from its beginning to its end, or to where it fails
 calls        the programs that it started, as the stand-ins have written them down
 stand_in.sh  what stands for a program
-beside.sh    what bash reads before the script: traps that tell its lines
+before.sh    what bash reads before the script: traps that tell its lines
 """
 
 from labs.slurm.trial.calls import UNKNOWN, Call

@@ -9,7 +9,7 @@ from labs.sandbox.walls import WORK
 from labs.slurm import directives
 
 FOLDER = ".calls"  # below the course's, where the stand-ins write
-UNKNOWN = "labs-unknown"  # stands for a program that only a site can have, its first word
+UNKNOWN = "labs-unknown"  # stands for what only a site can have; the word behind it is that program's name
 _PROGRAMS = """
 mpiexec.hydra sbatch scontrol squeue sacct sinfo scancel module ml spack conda mamba micromamba uv pip labs singularity
 apptainer shifter nvidia-smi rocm-smi numactl nsys ncu jutil sleep virtualenv torchrun python python3""".split()
@@ -51,8 +51,8 @@ def files():
     head = "".join(f"{name}=' {' '.join(sorted(words))} '\n" for name, words in lists.items())
     stand_in = f"#!/bin/sh\n{head}{here.with_name('stand_in.sh').read_text(encoding='utf-8')}"
     paths = [".venv/bin/python", *(f"/tmp/stand-ins/{name}" for name in STAND_INS)]
-    beside = here.with_name("beside.sh").read_text(encoding="utf-8")
-    return {"/tmp/beside.sh": beside, f"{FOLDER}/.keep": "", ".venv/bin/activate": ""} | dict.fromkeys(paths, stand_in)
+    before = here.with_name("before.sh").read_text(encoding="utf-8")
+    return {"/tmp/before.sh": before, f"{FOLDER}/.keep": "", ".venv/bin/activate": ""} | dict.fromkeys(paths, stand_in)
 
 
 def read(records, first):

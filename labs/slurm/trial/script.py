@@ -61,7 +61,7 @@ def try_out(
         "PATH": "/tmp/stand-ins:" + walls.ENVIRONMENT["PATH"],
         "LC_ALL": "C",
         "LD_LIBRARY_PATH": "",
-        "BASH_ENV": "/tmp/beside.sh",
+        "BASH_ENV": "/tmp/before.sh",
         "LABS_CALLS": f"{walls.WORK}/{calls.FOLDER}",
         "LABS_REAL_PYTHON": os.path.realpath(sys._base_executable),
         "LABS_SECONDS": str(SECONDS),

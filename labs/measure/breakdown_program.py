@@ -4,7 +4,7 @@ With Horovod each rank runs this program. With MirroredStrategy it starts a proc
 itself, on a core or GPU of its own, for the steps alone and together, and one more that trains on all of them, for
 those with exchange and input. All are set up first.
 
-python -m labs.measure.steps OPTIONS      OPTIONS: JSON; the result is written into a file
+python -m labs.measure.breakdown_program OPTIONS      OPTIONS: JSON; the result is written into a file
 """
 
 import json
@@ -156,7 +156,7 @@ def mirrored(model, image_size, local_batches, kinds, steps, **turns):
     with ExitStack() as stack:
         processes = [stack.enter_context(ProcessPoolExecutor(1, spawn)) for _ in range(WORKERS + 1)]
         setting = model, image_size, local_batches, kinds, steps
-        ready = [each.submit(prepare, number, *setting) for number, each in enumerate(processes)]
+        ready = [each.submit(begin_process, number, *setting) for number, each in enumerate(processes)]
         about = [each.result() for each in ready][ALL]
         alone = processes[:ALL]
 
@@ -173,8 +173,9 @@ def measured_here(kind, size):
     return here.take(kind, size)
 
 
-def prepare(number, model, image_size, local_batches, kinds, steps):
-    """Build and trace in this process of `mirrored`, the one of this number; what is known of network and machine."""
+def begin_process(number, model, image_size, local_batches, kinds, steps):
+    """Build and trace in this process of `mirrored`, the one of this number; returns what is known of network and
+    machine. `here` is its Process from now on, for `measured_here`."""
     global here
     import keras
     import tensorflow as tf
@@ -212,6 +213,7 @@ def prepare(number, model, image_size, local_batches, kinds, steps):
 
 
 def main(file, strategy, **options):
+    """Measure, and write the result into `file`."""
     if measured := {"horovod": horovod, "mirrored": mirrored}[strategy](**options):
         files.write(Path(file), json.dumps(measured | {"strategy": strategy}, indent=1))
 

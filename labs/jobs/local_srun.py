@@ -1,4 +1,4 @@
-"""What srun does, on this machine: `python -m labs.jobs.srun OPTIONS COMMAND...` becomes what starts the ranks.
+"""What srun does, on this machine: `python -m labs.jobs.local_srun OPTIONS COMMAND...` becomes what starts the ranks.
 
 Of srun's options only the number of ranks has a meaning here.
 """
@@ -20,7 +20,7 @@ def main(arguments):
     try:
         whole = [*command(int(ranks)), *MORTAL, *program]
     except UseError as problem:
-        return f"labs.jobs.srun: {problem}"
+        return f"labs.jobs.local_srun: {problem}"
     os.execv(whole[0], whole)
 
 

@@ -40,12 +40,12 @@ class SlurmJob(Job):
         return f"{self.name} (job {self.job_id})"
 
     @property
-    def slurm(self):
+    def in_queue(self):
         """SLURM's own words on the job (labs.jobs.queue.State), asked for at most every `pause` seconds.
 
         Where SLURM does not answer, the last ones that are known.
         """
-        if self._seen.state in queue.GOING and time.monotonic() - self._asked >= self.pause:
+        if self._seen.state in queue.NOT_ENDED and time.monotonic() - self._asked >= self.pause:
             try:
                 self._seen, self._silent = queue.state(self.job_id), False
             except queue.SlurmError:
@@ -55,8 +55,8 @@ class SlurmJob(Job):
 
     @property
     def state(self) -> str:
-        word = self.slurm.state
-        if word in queue.GOING:
+        word = self.in_queue.state
+        if word in queue.NOT_ENDED:
             return "waiting" if word in queue.WAITING else "running"
         return {"COMPLETED": "finished", "CANCELLED": "stopped", queue.UNKNOWN: "unknown"}.get(word, "failed")
 
@@ -81,17 +81,17 @@ class SlurmJob(Job):
     def _says(self):
         if self._silent:
             return "SLURM does not answer"
-        if self.slurm.state in queue.WAITING:
-            return f"waiting: {self.slurm.reason or self.slurm.state}"
+        if self.in_queue.state in queue.WAITING:
+            return f"waiting: {self.in_queue.reason or self.in_queue.state}"
         return super()._says() or "running"
 
     def explain(self) -> str:
         if self.state == "waiting":
-            return f"{self._label()} is waiting in SLURM's queue ({self.slurm.reason or self.slurm.state})."
+            return f"{self._label()} is waiting in SLURM's queue ({self.in_queue.reason or self.in_queue.state})."
         return super().explain()
 
     def _ending(self):
-        word, _, code, number = self.slurm
+        word, _, code, number = self.in_queue
         if word in _ENDS:
             return _ENDS[word]
         if number:
