@@ -10,11 +10,12 @@ import ast
 import re
 from typing import NamedTuple
 
-from labs.blanks import YOUR_CODE, BuildError, parse
+from labs.blanks import BuildError, parse
 
 WORD = "SOLUTION"  # kept apart, so that this file itself holds no marker
 BEGIN, END, GIVEN = f"### BEGIN {WORD}", f"### END {WORD}", "### GIVEN: "
 YOUR_ANSWER = "*Write your answer here.*"
+YOUR_CODE = "...  # your code here"
 
 _CELL = re.compile(r"\s*#\s*%%+(\s.*)?$")
 _MARKER_LIKE = re.compile(rf"(?i:#\s*(begin|end)[ _-]*{WORD})|^\s*(#\s*)?###+\s*(BEGIN|END|GIVEN)\b")

@@ -6,7 +6,7 @@ incoming    exports and folders read, whatever comes in
 archives    zip and tar, known by their content
 cells       cells of notebooks, found by what they say, and where else work could be
 collect     submissions brought together under numbers
-moodle, canvas  the files of each of these platforms: names in its export, its table of points
+moodle, canvas  the table of points of each of these platforms
 worksheet   a platform's file with the points in it, and feedback as it takes it back
 table       a CSV file of which single cells are filled
 handed      a collected submission, opened

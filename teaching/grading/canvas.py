@@ -1,30 +1,16 @@
-"""Canvas' files: names in the zip of submissions, and the CSV file of the gradebook.
+"""Canvas' file: the CSV file of the gradebook.
 
 Its importer knows columns by English names in every language: Student (or LastName, FirstName), ID, the SIS columns and
 Section come first, and an assignment is "Name (12345)". Numbers may have a comma.
 """
 
 import re
-from typing import Any
 
 from labs.errors import UseError
 from labs.printed import grouped
 from teaching.grading.table import Sheet, number
 
-# Canvas takes _123_ out of a student's name, so the first two numbers are its own: of the student, and of the file.
-_FILE = r"(?:(?P<file>\d+)_|(?=(?:text|link)\.html$))(?P<rest>[^/]+)"
-_EXPORTED = re.compile(r"(?P<who>[^/]+?)(?:_LATE)?_(?P<id>\d+)_" + _FILE)
 _ASSIGNMENT = re.compile(r"(?P<name>.*\S)\s*\((?P<id>\d+)\)", re.S)
-
-
-def exported(path) -> dict[str, Any] | None:
-    """What the path of a file in an export says of it, as fields of incoming.Handed; None if it is
-    another platform's."""
-    found = _EXPORTED.fullmatch(path)
-    if not found:
-        return None
-    order = int(found["file"] or 0)  # files get their numbers one after the other
-    return {"platform": "canvas", "who": found["who"], "id": found["id"], "rest": found["rest"], "order": order}
 
 
 def sheet(table):

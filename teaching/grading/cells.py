@@ -22,12 +22,10 @@ _BLANK = re.compile(r"=\s*\.\.\.|^\s*\.\.\.\s*(?:#.*)?$", re.M)
 
 
 class Cell(NamedTuple):
-    """kind: code, markdown or raw; source: its text; own: id of the item whose cell it is, or None; items: ids of all
-    items that it is about."""
+    """kind: code, markdown or raw; source: its text; items: ids of all items that it is about."""
 
     kind: str
     source: str
-    own: str | None
     items: frozenset
 
     @property
@@ -74,9 +72,9 @@ def read(content):
             source, marks = cell.get("source", ""), cell.get("metadata")
             source = "".join(map(str, source)) if isinstance(source, list) else str(source)
             mark = marks.get("labs") if isinstance(marks, dict) else None
-            names = (mark.get("id") if isinstance(mark, dict) else None, _by_id().get(str(cell.get("id"))))
-            own = next((str(name) for name in names if str(name) in _lessons()), None)
-            cells.append(Cell(str(cell.get("cell_type")), source, own, frozenset(_named(source) | ({own} - {None}))))
+            marked = {str(mark.get("id")) if isinstance(mark, dict) else "", _by_id().get(str(cell.get("id")), "")}
+            about = _named(source) | marked & _lessons().keys()
+            cells.append(Cell(str(cell.get("cell_type")), source, frozenset(about)))
     except (ValueError, KeyError, TypeError, RecursionError) as problem:
         return [], f"the notebook cannot be read ({type(problem).__name__})"
     return cells, ""

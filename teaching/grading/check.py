@@ -1,8 +1,7 @@
 """Every submission looked at: evidence, and checks again; kept by content, so that nothing is done twice.
 
-    grades/checked/007.json                           the evidence of submission 007, and of which bytes, by which kit
-    grades/replayed/007-05_resnet50_scaling.json      one of its notebooks in replay: how each check was judged
-    grades/notebooks.json                             those that count, as they were named the last time
+    grades/checked/007.json     of submission 007 the evidence, and its notebooks in replay: how each check was judged
+    grades/notebooks.json       those that count, as they were named the last time
 
 What was found stays until something newer of the same submission and notebook replaces it, whatever else is asked for.
 A kill at any moment loses what was being done, and nothing that was finished: each file is written whole.
@@ -63,10 +62,10 @@ def check(out, root=".", notebooks=None, execute=True, report=print, jobs=None):
 
 def _new(out, number, path, keys):
     """The examine.Piece of what of a submission was not looked at yet, as it and `keys` are now."""
-    submission = hashlib.sha256(path.read_bytes()).hexdigest()
+    submission, kept = hashlib.sha256(path.read_bytes()).hexdigest(), store.found(out, number)
+    old = {name: each["key"] for name, each in kept.get("replayed", {}).items()} | {None: kept.get("key")}
     keys = {name: hashlib.sha256(f"{submission} {key} {name}".encode()).hexdigest() for name, key in keys.items()}
-    new = {name: key for name, key in keys.items() if store.kept(out, number, name).get("key") != key}
-    return examine.Piece(number, path, submission, new)
+    return examine.Piece(number, path, submission, {name: key for name, key in keys.items() if old.get(name) != key})
 
 
 def counting(out, notebooks=None):
@@ -129,34 +128,33 @@ def results(out, paths=None, rules=None):
     Raises UseError for a damaged file; `check` looks again at whose it is.
     """
     numbers, counted = paths or collect.submissions(out), (rules or rubric.load(out)).checks
-    kept = {number: each for number in numbers if (each := store.read(store.path(out, number)))}
+    kept = {number: each for number in numbers if (each := store.read(store.checked(out, number)))}
     series = [copies.Series(number, *run) for number, each in kept.items() for run in each["steps"]]
     across = [
         copies.findings(series),
         likeness.findings(likeness.pairs({number: each["alike"] for number, each in kept.items()})),
     ]
     for number, each in kept.items():
-        each |= _judged(out, number, each, counted)
+        each |= _judged(each, counted)
         found = [finding for of_all in across for finding in of_all.get(number, [])]
         found += [*(Finding(**of) for of in each["findings"]), *_claims(each["claimed"], each["checks"])]
         each["findings"] = sorted(found, key=lambda one: SEVERITIES.index(one.severity), reverse=True)
     return kept
 
 
-def _judged(out, number, evidence, counted):
+def _judged(kept, counted):
     """{checks, told, seconds} of the notebooks of a submission that were run, and of the other checks that count.
 
-    evidence: what is kept of it; counted: the ids of the checks that count.
+    kept: what is kept of it; counted: the ids of the checks that count.
     """
     made = {"checks": {}, "told": [], "seconds": {}}
     for lesson in tasks.lessons().values():
         name, ids = lesson.notebook, [item.id for item in lesson.task if item.id in counted]
-        replayed = store.read(store.path(out, number, name))
-        if replayed and replayed["submission"] == evidence["submission"]:
+        if replayed := kept["replayed"].get(name):
             made["checks"][name], made["seconds"][name] = replayed["checks"], replayed["seconds"]
             made["told"] += [f"{name}, {line}" for line in replayed["told"]]
         elif ids:
-            there = name in evidence["notebooks"]
+            there = name in kept["notebooks"]
             how, text = ("person", points.NOT_JUDGED) if there else ("outside", judge.NOT_HANDED_IN)
             made["checks"][name] = {id: {"state": "open", "how": how, "text": text} for id in ids}
     return made
@@ -196,10 +194,10 @@ def _kit(root):
 
 def _line(out, number):
     """A line on what was found about a submission."""
-    checks = [store.kept(out, number, lesson.notebook).get("checks", {}) for lesson in tasks.lessons().values()]
-    states = Counter(each["state"] for of_one in checks for each in of_one.values())
+    found = store.found(out, number)
+    states = Counter(each["state"] for of_one in found["replayed"].values() for each in of_one["checks"].values())
     said = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing run"
-    return f"{number}: {len(store.kept(out, number)['findings'])} findings; checks: {said}"
+    return f"{number}: {len(found['findings'])} findings; checks: {said}"
 
 
 def _claims(claimed, checks):

@@ -33,37 +33,36 @@ class Piece:
 def look(piece, out, root):
     """Look at a Piece, and keep what is found of each notebook when it is finished. Returns (the number of the
     submission, lines on the checks that are judged otherwise than before)."""
-    moved, notebooks = [], [name for name in piece.keys if name]
+    moved, kept, notebooks = [], store.found(out, piece.number), [name for name in piece.keys if name]
+    if kept.get("submission") != piece.submission:
+        kept = {"submission": piece.submission, "replayed": {}}
     with handed.opened(piece.number, piece.path) as submission:
         with closing(judge.Walled(submission, root, notebooks)) as walled:
             for name, key in piece.keys.items():
-                found = _replayed(submission, root, name, key, walled) if name else _evidence(submission, root)
-                moved.append(_keep(out, piece, name, {"key": key, "submission": piece.submission} | found))
+                if name is None:
+                    kept |= _evidence(submission, root) | {"key": key}
+                else:
+                    found, before = _replayed(submission, root, name, key, walled), kept["replayed"].get(name)
+                    if before:
+                        found["checks"] = term.carried(before["checks"], found["checks"])
+                        moved.append(term.moved(before["checks"], found["checks"]))
+                    if found["key"] or not before:  # else what was found before stays
+                        kept["replayed"][name] = found
+                text = json.dumps(kept, indent=1)
+                files.write(store.checked(out, piece.number), text.encode(errors="replace"))
     return piece.number, moved
 
 
 def _replayed(submission, root, notebook, key, walled):
-    """{checks, told, seconds} of a notebook in replay; and no key where it is to be tried again."""
-    begin, failed = time.monotonic(), {}
+    """{key, checks, told, seconds} of a notebook in replay; the key is "" where it is to be tried again."""
+    begin = time.monotonic()
     try:
         found, told = judge.judged(submission, root, notebook, key, walled)
     except Exception as problem:  # of the sandbox or this machine and no fault of the student's: it is tried again
         told = [f"{type(problem).__name__}: {problem}"[:200]]
-        found, failed = judge.unjudged(root, notebook, told[0]), {"key": ""}
+        found, key = judge.unjudged(root, notebook, told[0]), ""
     checks = {id: asdict(result) for id, result in found.items()}
-    return {"checks": checks, "told": told, "seconds": round(time.monotonic() - begin, 1)} | failed
-
-
-def _keep(out, piece, notebook, found):
-    """Keep what was found; returns a line on the checks that are judged otherwise than before."""
-    before, moved = store.kept(out, piece.number, notebook), ""
-    same_work = before.get("submission") == piece.submission
-    if notebook and same_work:
-        found["checks"] = term.carried(before["checks"], found["checks"])
-        moved = term.moved(before["checks"], found["checks"])
-    if found["key"] or not same_work:  # else what was found before stays
-        files.write(store.path(out, piece.number, notebook), json.dumps(found, indent=1).encode(errors="replace"))
-    return moved
+    return {"key": key, "checks": checks, "told": told, "seconds": round(time.monotonic() - begin, 1)}
 
 
 def _evidence(submission, root):

@@ -20,8 +20,8 @@ from typing import Any
 from labs.checks import tasks
 from labs.course.release import unsafe
 from labs.errors import UseError
-from labs.printed import few, grouped, several
-from teaching.grading import archives, canvas, cells, moodle
+from labs.printed import few, grouped
+from teaching.grading import archives, cells
 
 MOST_BYTES, MOST_FILES = 200 << 20, 5000  # of one submission, unpacked
 MOST_READ = 32 << 20  # of a report, a notebook, all records together: JSON takes thirty times as much memory
@@ -45,9 +45,15 @@ _LITTER = re.compile(
     re.S | re.I,
 )
 _WORK = {*".ipynb .py .html .htm .md .txt .pdf .doc .docx .odt .rtf .zip .7z .rar .gz .tgz".split(), ""}
-# Platforms that put the name of the student, or of the group, in front of each file's: Blackboard with the date of the
-# attempt, in any language; A+ with the numbers of file and submission.
+# Platforms that put the name of the student, or of the group, in front of each file's. Moodle writes underscores of a
+# name as spaces, so the first ones are its own; what follows is the student's to choose. Canvas takes _123_ out of a
+# name, so the first two numbers are its own: of the student, and of the file, in order. Blackboard adds the date of the
+# attempt, in any language; A+ the numbers of file and submission.
 _IN_FRONT = {
+    "moodle": re.compile(r"(?P<who>[^/_]+)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_?/|_|$)(?P<rest>.*)", re.S),
+    "canvas": re.compile(
+        r"(?P<who>[^/]+?)(?:_LATE)?_(?P<id>\d+)_(?:(?P<order>\d+)_|(?=(?:text|link)\.html$))(?P<rest>[^/]+)"
+    ),
     "blackboard": re.compile(r"(?P<who>[^/]*_(?P<id>[^/_]+))_[^\W\d_]+_(?P<order>\d{4}(?:-\d\d){5})_(?P<rest>[^/]+)"),
     "a+": re.compile(r"(?P<who>(?P<id>[^/]+))_file_?\d+_submission_?(?P<order>\d+)(?P<rest>)(?:\.\w+)?"),
 }
@@ -196,22 +202,15 @@ def _by_student(files):
                 packed[-1].told += handed.told
                 _lose(packed[-1], [*lost, *(("beside the archive, which counts", *each) for each in found.items())])
             else:
-                if any(map(_OWN.fullmatch, found)):
-                    some = few([each.handed.file for each in loose], FEW)
-                    handed.saying(f"misnamed: {several(len(loose), 'file')} instead of submission.zip ({some})")
                 packed.append(_taken(handed, found, lost))
         yield packed
 
 
 def _of_archive(file):
     """The Handed of an archive in an export."""
-    handed, name = file.handed, _base(file.handed.rest)
     if file.size > MOST_BYTES:
-        return handed.lost(f"it has {file.size >> 20} MiB, more than any submission")
-    read = _opened(handed, file.read(MOST_BYTES + 1))
-    if read.contents and name and not re.fullmatch(r"submission([ -]*\(?\d+\)?)?\.zip", name, re.I):
-        read.told.insert(0, f"misnamed: {name} instead of submission.zip")
-    return read
+        return file.handed.lost(f"it has {file.size >> 20} MiB, more than any submission")
+    return _opened(file.handed, file.read(MOST_BYTES + 1))
 
 
 def _loose(files):
@@ -224,11 +223,10 @@ def _loose(files):
 
 def _platform(path):
     """What a platform's name for a file says; None if it is no platform's that is known."""
-    if says := moodle.exported(path) or canvas.exported(path):
-        return says
     for platform, form in _IN_FRONT.items():
         if says := form.fullmatch(path):
-            return says.groupdict() | {"platform": platform, "order": int(re.sub(r"\D", "", says["order"]))}
+            order = re.sub(r"\D", "", says.groupdict().get("order") or "0")
+            return says.groupdict() | {"platform": platform, "order": int(order)}
     return None
 
 
@@ -340,7 +338,6 @@ def _opened(handed, content, deeper=True):
     found, lost = _read([(each.path, each.opened) for each in files])
     inner = [path for path, data in found.items() if archives.kind(data[: archives.HEAD], path)]
     if inner and deeper and not any(map(_OWN.fullmatch, found)):
-        handed.saying(f"nested: {inner[0]:.80} is an archive in an archive")
         others = [("beside the archive in it that counts", path, found[path]) for path in found if path != inner[0]]
         return _lose(_opened(handed, found[inner[0]], deeper=False), lost + others)
     return _taken(handed, found, lost)
@@ -379,9 +376,7 @@ def _read(files):
 def _taken(handed, found, lost):
     """The Handed with those of some files that a submission has, at their places. lost: (why, name, content; None
     where it could not be read) of what is left out already."""
-    if top := _top(found):
-        handed.saying(f"its files lie in {top:.80}")
-    taken, notebooks = Counter(), {}
+    top, taken, notebooks = _top(found), Counter(), {}
 
     def take(place, path):
         (what, most), size = _room(place), len(found[path])

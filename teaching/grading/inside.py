@@ -341,26 +341,6 @@ def replay():
             stems = [runs / stem for stem in of_job if re.fullmatch(re.escape(name) + r"_(local|\d+)", stem)]
         return ReplayedJob(name, (stems or [runs / f"{name}_local"])[-1], batch)
 
-    class ReplayedTurns(jobs.Turns):
-        def __init__(self, **_):
-            self.jobs = []
-
-        def start(self, script, *arguments, name, **options):
-            self.jobs.append(start(script, *arguments, name=name))
-            return self.jobs[-1]
-
-        def begin(self):
-            return self
-
-        def wait(self, timeout=None):
-            return self.jobs
-
-        def stop(self):
-            pass
-
-        def progress(self):
-            return {}
-
     def read(path):
         try:
             return json.loads(path.read_bytes())
@@ -378,7 +358,6 @@ def replay():
 
     anywhere.start = jobs.start = start
     jobs.run = anywhere.run = lambda script, *arguments, name=None, **_: start(script, name=name)
-    jobs.Turns = ReplayedTurns
     breakdown.measure = lambda model, *_, name=None, **__: read(runs / f"{name or model}.breakdown.json")
     maxbatch.search, report.make = search, not_here
     doctor.look = lambda *_: []  # of the machine that grades

@@ -133,7 +133,7 @@ def mark(out, number, rubric, id=None, share=None, comments=(), without=()):
 
 def _answer(out, number, id):
     """The digest of a written answer as it is; None where it is not known."""
-    text = store.read(Path(out, f"checked/{number}.json")).get("answers", {}).get(id)
+    text = store.read(store.checked(out, number)).get("answers", {}).get(id)
     return digest(text) if text else None
 
 

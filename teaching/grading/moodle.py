@@ -1,29 +1,17 @@
-"""Moodle's files of an assignment: names in the export, the grading worksheet, the zip of feedback that it takes back.
+"""Moodle's files of an assignment: the grading worksheet, the zip of feedback that it takes back.
 
 The worksheet is in the language of the site, so nothing in it is known by its name. Moodle's importer
 (mod/assign/feedback/offline) looks for three columns: the identifier, the grade, and when the grade was changed.
 """
 
 import re
-from typing import Any
 
 from labs.errors import UseError
 from labs.printed import grouped
 from labs.report.archive import zipped
 from teaching.grading.table import Sheet, file_name, number
 
-# Moodle writes underscores of a name as spaces, so the first ones are its own; what follows is the student's to choose.
-_EXPORTED = re.compile(r"(?P<who>[^/_]+)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_?/|_|$)(?P<rest>.*)", re.S)
 _IDENTIFIER = re.compile(r"\s*(?P<word>.*\D)(?P<id>\d+)\s*", re.S | re.A)
-
-
-def exported(path) -> dict[str, Any] | None:
-    """What the path of a file in an export says of it, as fields of incoming.Handed; None if it is
-    another platform's."""
-    found = _EXPORTED.match(path)
-    if not found:
-        return None
-    return {"platform": "moodle", "who": found["who"], "id": found["id"], "rest": found["rest"]}
 
 
 def sheet(table):

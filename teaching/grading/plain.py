@@ -18,16 +18,18 @@ import itertools
 import math
 import statistics
 import string
+import tomllib
 from contextlib import suppress
 from functools import cache, cached_property
+from pathlib import Path
 from typing import NamedTuple
 
-from labs import files
 from labs.results.intervals import Estimate
 from labs.results.run import Configuration, Run
 from teaching.grading import cells, magics
 
-_NAMES = {kind: set(names) for kind, names in files.beside(__file__).items()}
+_TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_NAMES = {kind: set(names) for kind, names in _TABLES.items()}
 REACHING, MODULES, _LEADING, _WAYS = (_NAMES[kind] for kind in ("reaching", "modules", "leading", "ways"))
 
 

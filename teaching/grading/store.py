@@ -19,11 +19,8 @@ _HELP = {
     "points.json": "delete it; all that is lost is whose points moved since the last time.",
     "notebooks.json": "name those that count again: `teach in --notebooks ...`",
 }
-# What `teach in` finds (teaching.grading.examine), by the folder of the file: the evidence, and a notebook in replay.
-_HOLDS = {
-    "checked": {*"key submission notebooks claimed answers code findings steps alike tables".split()},
-    "replayed": {*"key submission checks told seconds".split()},
-}
+# What `teach in` finds of a submission (teaching.grading.examine).
+_FOUND = {*"submission key replayed notebooks claimed answers code findings steps alike tables".split()}
 
 
 def read(path):
@@ -31,22 +28,22 @@ def read(path):
     path = Path(path)
 
     def whole(data):
-        if not isinstance(data, dict) or not data.keys() >= _HOLDS.get(path.parent.name, set()):
+        if not isinstance(data, dict) or (path.parent.name == "checked" and not data.keys() >= _FOUND):
             raise ValueError("it does not hold all that this kit writes")
 
     return load(path, whole, _HELP.get(path.name, _AGAIN))[0] or {}
 
 
-def path(out, number, notebook=None):
-    """The file of a submission's evidence, or of one of its notebooks."""
-    return Path(out, f"checked/{number}.json" if notebook is None else f"replayed/{number}-{notebook}.json")
-
-
-def kept(out, number, notebook=None):
-    """What is kept of a submission's evidence, or of one of its notebooks; {} where nothing can be read."""
+def found(out, number):
+    """What is kept of a submission; {} where nothing can be read."""
     with suppress(UseError):
-        return read(path(out, number, notebook))
+        return read(checked(out, number))
     return {}
+
+
+def checked(out, number):
+    """The file of what was found of a submission."""
+    return Path(out, f"checked/{number}.json")
 
 
 def load(path, validate, help, form="JSON") -> tuple[Any, Any]:

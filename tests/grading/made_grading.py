@@ -32,15 +32,13 @@ def submission(contents=None, **more):
 def looked_at(out, number, contents=None, **found):
     """Collect a submission with these contents, and write what `teach in` finds of it."""
     checks, told = found.pop("checks", {}), found.pop("told", [])
-    of_all = {"key": number, "submission": number}
-    kept = {"answers": {}, "code": {}, "findings": [], "steps": [], "alike": {}, "tables": {}}
-    kept |= {"notebooks": list(checks), "claimed": []} | of_all | found
-    files.write(out / f"submissions/{number}.zip", zipped(contents or {}))
-    files.write(out / f"checked/{number}.json", json.dumps(kept))
+    kept = {"answers": {}, "code": {}, "findings": [], "steps": [], "alike": {}, "tables": {}, "replayed": {}}
+    kept |= {"notebooks": list(checks), "claimed": [], "key": number, "submission": number} | found
     for name, judged in checks.items():
         lines = [line.removeprefix(f"{name}, ") for line in told if line.startswith(name)]
-        replayed = of_all | {"checks": judged, "told": lines, "seconds": 0}
-        files.write(out / f"replayed/{number}-{name}.json", json.dumps(replayed))
+        kept["replayed"][name] = {"key": number, "checks": judged, "told": lines, "seconds": 0}
+    files.write(out / f"submissions/{number}.zip", zipped(contents or {}))
+    files.write(out / f"checked/{number}.json", json.dumps(kept))
 
 
 def judged(state="right", how="outside", text="", **more):

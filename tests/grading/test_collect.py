@@ -54,7 +54,7 @@ LINK.external_attr = (stat.S_IFLNK | 0o777) << 16
 EVERY = {f"notebooks/{lesson.notebook}.ipynb": b"{}" for lesson in tasks.lessons().values()}
 FEW = zipped({"report.json": b"{}", "report.pdf": b"%PDF" * 999})
 SPOILT = FEW.index(b"report.pdf") + 15  # in the bytes of this file
-REST = {"runs/a.out", "others/the rest"}
+REST, KEPT = {"runs/a.out", "others/the rest"}, {"report.json", "report.pdf", "manifest.json", RECORD}
 # {what: (the file, a line on it, the names that are kept of it, where that matters)}
 HOSTILE = {
     "leads_out": (raw(("../../up.json", b"x"), REPORT), "'../../up.json': its path leads out of the folder", None),
@@ -62,7 +62,7 @@ HOSTILE = {
     "bomb": (raw(*((f"runs/{n}.out", bytes(110 << 20)) for n in "ab")), "unpacks to more than 200 MiB", REST),
     "many": (raw(*((f"notebooks/runs/r{n}.out", b"") for n in range(5001))), "5001 files, more than any", set()),
     "damaged": (submission()[:200], "not read: its file: it is damaged", set()),
-    "nested": (raw(("a/submission.zip", submission())), "nested: a/submission.zip is an archive in an archive", None),
+    "nested": (raw(("a/submission.zip", submission())), "complete", KEPT),
     "others": (raw(REPORT, ("x.docx", b"\0")), "not read: x.docx: no file of a", {"report.json", "others/x.docx"}),
     "an_entry": (FEW[:SPOILT] + b"\xff" * 4 + FEW[SPOILT + 4 :], "not read: report.pdf: it is", {"report.json"}),
     "all_notebooks": (zipped(EVERY), "complete", EVERY.keys()),
@@ -91,13 +91,12 @@ def test_of_several_submissions_the_last_one_that_can_be_read_counts(tmp_path):
         os.utime(path, (day * 86400, day * 86400))
     told, held = collected(tmp_path)
     assert held["Ada"]["report.json"] == b"6"
-    misnamed, beside, again, damaged = told["Ada"]
-    assert misnamed == "misnamed: final.zip instead of submission.zip"
+    beside, again, damaged = told["Ada"]
     assert again == "handed in 3 times: the last one that can be read counts"
     assert damaged.startswith("another one, submission (1).zip: not read: submission (1).zip: it is damaged")
     assert beside == "not read: x.pdf: beside the archive, which counts"
     assert collect.not_read({"001": told["Ada"], "002": ["complete"]}).keys() == {"001"}
-    assert f"001: {misnamed}" in collect.collect(tmp_path / "in", tmp_path / "grades")
+    assert f"001: {again}" in collect.collect(tmp_path / "in", tmp_path / "grades")
 
 
 def test_what_would_take_much_memory_is_left_out(tmp_path, monkeypatch):

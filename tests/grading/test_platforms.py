@@ -75,8 +75,8 @@ WANTED = {
     "van_dyke_anna": ("4711", KEPT, [TEXT.format("text.html")]),
     "kingada": ("4712", KEPT, [TEXT.format("text.html"), "handed in 2 times"]),
     "Mia": ("22", {f"notebooks/{NOTEBOOK}", f"others/{NOTEBOOK}"}, [f"not read: {NOTEBOOK}: notebooks/"]),
-    "Ned": ("23", PLACED, [f"misnamed: 3 files instead of submission.zip ({NOTEBOOK}"]),
-    "Pia": ("25", {"report.json", RECORD}, ["its files lie in mine/"]),
+    "Ned": ("23", PLACED, []),
+    "Pia": ("25", {"report.json", RECORD}, []),
     "Ty\x1b\nOx": ("29", set(), ["not read: x.rar: rar archives"]),
 }
 
