@@ -8,8 +8,6 @@ from typing import Any
 
 from labs.errors import LabsError
 
-YOUR_CODE = "...  # your code here"
-
 _MAGIC = re.compile(r"^(\s*)([%!?].*)$", re.MULTILINE)
 _BATCH = re.compile(r"^\s*(?:#SBATCH\s+--?[\w-]+[= ]*|[A-Za-z_]\w*=)\.\.\.\s*(?:#.*)?$")
 

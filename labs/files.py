@@ -12,11 +12,10 @@ import stat
 import sysconfig
 import tempfile
 import time
-import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from labs import printed
 from labs.errors import LabsError
@@ -67,11 +66,6 @@ def read(path: str | Path) -> bytes:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         return file.read()
-
-
-def beside(module: str) -> dict[str, Any]:
-    """The tables of the TOML file of the same name beside a module, given by its __file__."""
-    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """Figures that can move: drawn within a blink, with margins in inches instead of a layout engine."""
 
-from labs.show.figure import finished, light
+from labs.show.figure import finished, plain_look
 
 DPI = 90
 
@@ -23,7 +23,7 @@ def canvas(
     for axis in axes:
         axis.xaxis.set_label_coords(0.5, -(bottom - 0.3) / tall)  # given, they need not be measured at each drawing
         axis.yaxis.set_label_coords(-(left - 0.27) / inner, 0.5)
-        light(axis)
+        plain_look(axis)
         axis.set_axisbelow(True)
     return figure, axes
 

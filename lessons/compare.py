@@ -5,7 +5,7 @@ import html
 from pathlib import Path
 
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure
-from labs.show.tables import UNSEEN, page
+from labs.show.tables import UNSEEN, display_html
 
 _PLUMBING = ("import ", "from ", "print(", "parser", "if hvd.rank() == 0:", "recorder")  # not what a training is about
 
@@ -38,7 +38,7 @@ def scripts(old, new):
         plain += [f"{mark} only in {name}:", *(f"{mark} {line}" for line in lines)]
     look = "width:100%;table-layout:fixed;overflow-wrap:anywhere"
     caption = f'<caption style="{UNSEEN}">{Path(old).name} and {Path(new).name}</caption>'
-    page(f'<table style="{look}">{caption}<tr>{heads}</tr><tr>{columns}</tr></table>', "\n".join(plain))
+    display_html(f'<table style="{look}">{caption}<tr>{heads}</tr><tr>{columns}</tr></table>', "\n".join(plain))
 
 
 def losses(runs):

@@ -338,6 +338,6 @@ def _shown(value):
     if isinstance(value, tuple | list):
         text = ", ".join(map(_shown, value)).join("()" if isinstance(value, tuple) else "[]")
     else:
-        text = f"{value:.4g}" if isinstance(value, float | np.floating) else " ".join(kept.shown(value).split())
+        text = f"{value:.4g}" if isinstance(value, float | np.floating) else " ".join(kept.brief(value).split())
     long = f" of {len(value)}" if isinstance(value, tuple | list | dict | set) else ""
     return text if len(text) < 90 else f"{an(type(value).__name__)}{long}"

@@ -172,7 +172,7 @@ def _unfit(answers, said):
     """Hint for what a judge cannot compare, as a text for a number: the student's own stands first. said: by Python."""
     if not any(callable(answer) for answer in answers):
         odd = [answer for answer in answers if not isinstance(answer, int | float | np.number)][:1] or answers
-        given = " and ".join(f"{kept.shown(answer)[:40]} ({type(answer).__name__})" for answer in odd)
+        given = " and ".join(f"{kept.brief(answer)[:40]} ({type(answer).__name__})" for answer in odd)
         return f"{given} {UNFIT}: a number, a text, a list? The question says which."
     if "NoneType" in said:
         return "Your function returns nothing (None). Does every path through it end in a `return`?"

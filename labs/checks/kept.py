@@ -51,8 +51,7 @@ def read_progress():
     try:
         return read(path)
     except OSError as problem:
-        cure = "Is the file yours? (One that is damaged is kept aside by the next check, which begins a new one.)"
-        print(f"Warning: {path} cannot be read ({problem.strerror}). Your progress is not shown. {cure}")
+        print(f"Warning: {path} cannot be read ({problem.strerror}). Is it yours? Your progress is not shown.")
         return {}
 
 
@@ -70,7 +69,7 @@ def read(path: str | Path) -> dict[str, dict]:
 
 def keep(item, state, answers):
     """Save the answer to one item and its state in progress.json, atomically. What was right stays right."""
-    answer, when = shown(answers[0] if len(answers) == 1 else answers), datetime.now(UTC).isoformat(timespec="seconds")
+    answer, when = brief(answers[0] if len(answers) == 1 else answers), datetime.now(UTC).isoformat(timespec="seconds")
 
     def change(before):
         now, its = state, answer
@@ -110,7 +109,7 @@ def _change(item, change):
         print(f"Warning: cannot keep your progress in {path}: {problem.strerror}. Your answers still count here.")
 
 
-def shown(value, text=repr):
+def brief(value, text=repr):
     """The first 200 characters of repr(value), or of another text of it; its type where that cannot be had."""
     try:
         return str.__str__(text(value))[:200]

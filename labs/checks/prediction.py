@@ -32,7 +32,7 @@ def predict(id: str, value: Any) -> None:
 
     state, found = judging.outlived(judged, [value])
     if state == "wrong" or (state == "predicted" and found is None):
-        state, found = "open", f"{kept.shown(value)[:60]} cannot be a prediction here: {may_be(item)}"
+        state, found = "open", f"{kept.brief(value)[:60]} cannot be a prediction here: {may_be(item)}"
     if state == "open":
         kept.keep(item, state, [value])
         judging.show(id, state, found)
@@ -44,7 +44,7 @@ def predict(id: str, value: Any) -> None:
         judging.show(id, state, f"{item.title}: {_text(predicted)} stays, since you have already seen the outcome.")
         return
     kept.keep(item, state, [found])
-    judging.show(id, state, f"{item.title}: {kept.shown(value, str)}. Kept; now find out.")
+    judging.show(id, state, f"{item.title}: {kept.brief(value, str)}. Kept; now find out.")
 
 
 def outcome(id: str, found: Any, interval: tuple[float, float] | None = None, *, how: str = "measured") -> None:

@@ -37,7 +37,7 @@ def where(progress):
 
 
 @contextlib.contextmanager
-def shown(name, job, show=True):
+def progress_bar(name, job, show=True):
     """Meanwhile a Bar that says in the end how `job` ended; gives its `update`. show: whether there is one."""
     bar = Bar(name) if show else None
     try:

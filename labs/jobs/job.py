@@ -100,7 +100,7 @@ class Job:
         from labs.jobs import bar
 
         begin = time.monotonic()
-        with bar.shown(self._label(), self, show) as update:
+        with bar.progress_bar(self._label(), self, show) as update:
             try:
                 while self.state in GOING:
                     seconds = time.monotonic() - begin

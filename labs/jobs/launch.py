@@ -14,7 +14,7 @@ from labs import devices
 from labs.errors import UseError, whole
 from labs.printed import several
 
-LAUNCHERS = ("horovodrun", "mpiexec", "srun")
+SUPPORTED = ("horovodrun", "mpiexec", "srun")
 RANK_MEMORY = 320 * 2**20  # bytes that a rank needs for itself alone, at the least (measured: 293 MiB with SmallCNN)
 
 # Stands before a command: Linux ends it when the process that started it dies. PR_SET_PDEATHSIG (prctl(2)) names the
@@ -36,8 +36,8 @@ def command(ranks: int, launcher: str | None = None) -> list[str]:
     Only srun starts ranks on other nodes.
     Raises UseError: no such launcher, Horovod or launcher not installed, fewer than 1 or too many ranks, no job.
     """
-    launcher, *options = shlex.split(launcher or LAUNCHERS[0])
-    if launcher not in LAUNCHERS:
+    launcher, *options = shlex.split(launcher or SUPPORTED[0])
+    if launcher not in SUPPORTED:
         raise UseError(f"No launcher is called {launcher!r}, so nothing was started. Use horovodrun, mpiexec or srun.")
     whole("ranks", ranks)
     if not importlib.util.find_spec("horovod"):

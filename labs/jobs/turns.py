@@ -160,7 +160,7 @@ class Turns:
         if self.jobs and not self._begun and not self._asked.is_set():
             self.begin()
         begin = time.monotonic()
-        with bar.shown(", ".join(self._trainings), self, self.show and self.jobs) as update:
+        with bar.progress_bar(", ".join(self._trainings), self, self.show and self.jobs) as update:
             try:
                 while self._begun and not self._over.wait(0.3):
                     update(self.progress(), time.monotonic() - self._begun)

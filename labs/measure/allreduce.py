@@ -65,7 +65,7 @@ def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=
             f"the ring's formula misses a message's time by up to {worst:.0%}: other algorithms for small "
             "messages, or caches, are at work"
         )
-    result = {"kind": "measured", "ranks": ranks, "launcher": launcher or launch.LAUNCHERS[0], "cycle_seconds": CYCLE}
+    result = {"kind": "measured", "ranks": ranks, "launcher": launcher or launch.SUPPORTED[0], "cycle_seconds": CYCLE}
     result |= {"order_seed": seed, "rows": rows, "latency": latency, "bandwidth": bandwidth}
     return result | {"machine": measured["machine"], "versions": measured["versions"], "notes": notes}
 

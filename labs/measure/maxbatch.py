@@ -86,7 +86,7 @@ def search(
     return result
 
 
-def budget(result):
+def conditions(result):
     """The size of the images, the device and the memory of a search (what `search` returns), as text."""
     if not result.get("device"):
         return "no search"
@@ -96,7 +96,7 @@ def budget(result):
 
 def table(result: dict[str, Any]) -> str:
     """The search as text: each trial, then the largest batch and the evidence."""
-    lines = [f"{result['model']} at {budget(result)}", f"{'batch':>7}  result"]
+    lines = [f"{result['model']} at {conditions(result)}", f"{'batch':>7}  result"]
     for trial in result["trials"]:
         outcome = f"fits ({trial['seconds']:.3g} s a step)" if trial["fits"] else "out of memory"
         lines.append(f"{trial['batch']:>7}  {outcome}")

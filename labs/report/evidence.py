@@ -78,7 +78,7 @@ def _search(data):
     for trial in data["trials"]:
         seconds = "" if trial.get("seconds") is None else f"{trial['seconds']:.3g}"
         rows.append([str(trial["batch"]), "fits" if trial["fits"] else "out of memory", seconds])
-    caption = f"Search for the largest batch of {data['model']} at {maxbatch.budget(data)} ({data['kind']})"
+    caption = f"Search for the largest batch of {data['model']} at {maxbatch.conditions(data)} ({data['kind']})"
     notes = [f"Largest batch that fits: {data['largest']}; the smallest that does not: {data['fails']}."]
     return _table(caption, ["batch", "result", "seconds of a step"], rows, notes)
 

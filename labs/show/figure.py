@@ -32,11 +32,11 @@ def new_figure(
     figure = Figure(figsize=(width * panels, height * rows), dpi=100, layout="constrained")
     axes = figure.subplots(rows, panels, squeeze=False, **options).ravel()
     for axis in axes:
-        light(axis)
+        plain_look(axis)
     return figure, axes
 
 
-def light(axis: "Axes") -> None:
+def plain_look(axis: "Axes") -> None:
     """The look of all axes: a pale grid, no lines above and at the right."""
     axis.grid(alpha=0.3)
     axis.spines[["top", "right"]].set_visible(False)

@@ -19,7 +19,7 @@ def _text(value):
     return digits(value, 4) if isinstance(value, float) else str(value)
 
 
-def page(html_text: str, plain: str, metadata: dict | None = None) -> None:
+def display_html(html_text: str, plain: str, metadata: dict | None = None) -> None:
     """Display HTML, which `plain` replaces where there is none."""
     from IPython.display import display
 
@@ -44,7 +44,7 @@ def show(
     head = _line('th scope="col"', names)
     lines = "".join(_line("td", line) for line in body)
     caption = f'<caption style="{UNSEEN}">{html.escape(", ".join(names))}</caption>'
-    page(f"<table>{caption}<thead>{head}</thead><tbody>{lines}</tbody></table>", plain, metadata)
+    display_html(f"<table>{caption}<thead>{head}</thead><tbody>{lines}</tbody></table>", plain, metadata)
 
 
 def _line(cell, texts):

@@ -1,4 +1,4 @@
-"""The directives of a batch script, read as `sbatch` reads them.
+"""The directives of a batch script, read as `sbatch` reads them; and what follows a launcher's name (`launched`).
 
 Its rules (SLURM 22.05): lines that begin with `#SBATCH`, without a blank, before the first line that is neither empty
 nor a comment; words as in a shell, `#` begins a comment; options may be shortened and the last one counts. Everything
@@ -12,7 +12,7 @@ import shlex
 from typing import NamedTuple
 
 # Options of sbatch by their long names: a value must follow; or it may follow a =, or there is none.
-_WITH_VALUE = """
+_SBATCH_WITH_VALUE = """
 account acctg-freq array batch bb bbf begin chdir cluster-constraint clusters comment constraint container core-spec
 cores-per-socket cpu-freq cpus-per-gpu cpus-per-task deadline delay-boot dependency distribution error exclude export
 export-file extra-node-info gid gpu-bind gpu-freq gpus gpus-per-node gpus-per-socket gpus-per-task gres gres-flags hint
@@ -33,12 +33,12 @@ _LETTERS = {
     "s": "oversubscribe", "p": "partition", "q": "qos", "Q": "quiet", "t": "time", "v": "verbose", "V": "version",
     "W": "wait",
 }  # fmt: skip
-_LONG = [*(f"{name}=" for name in _WITH_VALUE), "tasks-per-node="]
-_SHORT = "".join(letter + ":" * (name in _WITH_VALUE) for letter, name in _LETTERS.items())
+_LONG = [*(f"{name}=" for name in _SBATCH_WITH_VALUE), "tasks-per-node="]
+_SHORT = "".join(letter + ":" * (name in _SBATCH_WITH_VALUE) for letter, name in _LETTERS.items())
 LAUNCHERS = ("srun", "horovodrun", "mpiexec", "mpirun")  # of programs with several processes
 # Options of launchers that name the number of processes, and all whose value is the next word; srun has sbatch's, too.
 PROCESSES = ("-n", "-np", "--n", "--np", "--ntasks", "--num-proc")
-WITH_VALUE = {*PROCESSES, *(f"--{name}" for name in _WITH_VALUE)}
+WITH_VALUE = {*PROCESSES, *(f"--{name}" for name in _SBATCH_WITH_VALUE)}
 WITH_VALUE |= set("-A -D -G -H -J -N -c -e -env -f -genv -host -hostfile -hosts -m -machinefile -o -p -ppn -t".split())
 WITH_VALUE |= set("-w -wdir -x --host --hostfile --hosts --mpi --bind-to --map-by --rank-by --mca --cpu-bind".split())
 _MEANT = re.compile(r"(\s*)#(\s*)([A-Za-z]{4,9})\b:?\s*(-.*)$")
@@ -175,7 +175,7 @@ def _options(index, text, refused):
         refused.append((index, f"the quotation mark {lexer.state} is not closed", "Close it."))
         return []
     except getopt.GetoptError as problem:
-        near = difflib.get_close_matches(problem.opt, [*_WITH_VALUE, *_ALONE], 1, 0.75)
+        near = difflib.get_close_matches(problem.opt, [*_SBATCH_WITH_VALUE, *_ALONE], 1, 0.75)
         fix = f"Did you mean --{near[0]}? " if near else ""
         fix += "If it belongs to a plugin of your site, sbatch --help there lists it."
         refused.append((index, problem.msg, fix))

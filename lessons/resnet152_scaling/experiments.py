@@ -46,8 +46,8 @@ def largest_kept(model, image_size, beside):
     result, other = _kept(model, image_size), _kept(beside, image_size)
     if not result:
         raise UseError("no search of T8 (notebook 09) is kept here")
-    if maxbatch.budget(result) != maxbatch.budget(other):
-        budgets = f"{model} ({maxbatch.budget(result)}) and {beside} ({maxbatch.budget(other)})"
+    if maxbatch.conditions(result) != maxbatch.conditions(other):
+        budgets = f"{model} ({maxbatch.conditions(result)}) and {beside} ({maxbatch.conditions(other)})"
         raise UseError(f"the largest batches of {budgets} cannot be compared")
     return result["largest"]
 
