@@ -22,7 +22,6 @@ from pathlib import Path
 from labs import devices, files, sandbox
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
-from labs.printed import about
 from teaching.author import sources
 from teaching.grading import collect, copies, examine, handed, judge, likeness, points, rubric, store
 from teaching.grading.finding import SEVERITIES, Finding, by_id
@@ -98,7 +97,7 @@ def _look_at(pieces, out, root, report, at_once):
             number, moved = job.result()
             said = "; ".join(filter(None, [_line(out, number), *moved]))
             seconds = (time.monotonic() - began) / done * (count - done)
-            report(f"{said} ({done} of {count}{f', time left {about(seconds)}' if done < count else ''})")
+            report(f"{said} ({done} of {count}{f', time left {_about(seconds)}' if done < count else ''})")
     except BaseException as problem:
         for worker in set(multiprocessing.active_children()).difference(children):  # with it ends its sandbox
             worker.kill()
@@ -172,7 +171,7 @@ def judged_by(root, notebook):
     begin += [_COURSE / "labs/report/course.py", _COURSE / f"lessons/{lesson}/questions.py"]
     source = Path(root, "solutions", f"{notebook}.py")
     paths = sources.kit_files(_COURSE, begin, _draws) | sources.kit_files(Path(root), [source], _draws)
-    paths |= {path.with_suffix(".toml") for path in paths}  # labs.files.beside
+    paths |= {path.with_suffix(".toml") for path in paths}  # plain.toml
     paths |= {_COURSE / f"lessons/{lesson}/tasks.toml", *sources.scripts(Path(root)).values()}
     paths |= {*(_COURSE / "labs/recorded").rglob("*.json"), *Path(root, "slurm/sites").glob("*.toml")}
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(paths) if path.is_file())).hexdigest()
@@ -206,3 +205,11 @@ def _claims(claimed, checks):
     left = {id: each for id, each in by_id(checks).items() if each["state"] != "right" and each["how"] != "person"}
     if said := [id for id in claimed if id in left and left[id]["text"] != judge.OTHER_INPUTS]:
         yield Finding("progress", "look", "progress.json", f"it says right, and here it was not: {', '.join(said)}")
+
+
+def _about(seconds):
+    """A time that is left, in words: "about 2 min"."""
+    for unit, name in ((3600, "h"), (60, "min")):
+        if seconds >= 1.5 * unit:
+            return f"about {seconds / unit:.0f} {name}"
+    return f"about {max(seconds, 1):.0f} s"

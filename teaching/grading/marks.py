@@ -5,7 +5,6 @@ Every change is read, made and written whole under a lock, so that two who grade
 
 import getpass
 import hashlib
-import math
 import os
 import re
 from contextlib import contextmanager, suppress
@@ -107,15 +106,11 @@ def _now(**more):
 
 
 def mark(out, number, rubric, id=None, share=None, comments=(), without=()):
-    """Keep one mark: a share of an item or check (None takes it back), comments, also `without` some that were there.
+    """Keep one mark: a share, from 0 to 1, of an item or check of the Rubric (None takes it back), comments, also
+    `without` some that were there.
 
-    Returns the Marks as they are kept. Raises UseError: no such submission, item or share; a comment that gives
-    another student away.
+    Returns the Marks as they are kept. Raises UseError: no such submission; a comment that gives another student away.
     """
-    if share is not None and not (math.isfinite(share) and 0 <= share <= 1):
-        raise UseError(f"{share} is no share of the points: give a number from 0 to 1.")
-    if id is not None and id not in rubric.items and id not in rubric.checks:
-        raise UseError(f"The rubric has no item and no check {id!r}: {Path(out, 'rubric.toml')} has the ids of all.")
     comments = [fit_to_read(out, number, each) for each in comments]
     with _changing(out, number) as kept:
         shares = kept.items if id in rubric.items else kept.checks
