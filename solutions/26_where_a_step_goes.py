@@ -25,7 +25,7 @@ from labs.measure import breakdown
 from lessons import counts
 from labs.results import steps as of_steps
 from labs.show import plots, tables, widgets
-from lessons import timeline, timelines
+from lessons import drawing, timeline, timelines
 from lessons.where_a_step_goes import experiments, pictures, what_if
 from lessons.where_a_step_goes.fitted import measured_steps
 
@@ -310,9 +310,9 @@ fitted = experiments.fitted([each for each in every if each not in held_out])
 predicted = experiments.predictions(fitted, held_out)
 shown = [{"configuration": row["name"]} for row in predicted]
 for line, row in zip(shown, predicted):
-    line |= {f"{what} [interval]": pictures.in_words(*row[what]) for what in ("predicted", "measured")}
+    line |= {f"{what} [interval]": drawing.in_words(*row[what]) for what in ("predicted", "measured")}
     residual = row["measured"][0] - row["predicted"][0]
-    line |= {"residual": pictures.in_words(residual), "of the prediction": f"{residual / row['predicted'][0]:+.1%}"}
+    line |= {"residual": drawing.in_words(residual), "of the prediction": f"{residual / row['predicted'][0]:+.1%}"}
 if shown:
     tables.show(shown)
     print(

@@ -4,8 +4,7 @@ from statistics import fmean
 
 from labs.results import intervals, metrics
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure
-from lessons.drawing import beside
-from lessons.where_a_step_goes.pictures import VALID, bars, said
+from lessons.drawing import VALID, bars, beside, said
 
 
 def waits(measured):

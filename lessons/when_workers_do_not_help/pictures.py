@@ -7,9 +7,8 @@ import numpy as np
 from labs.measure.breakdown import too_noisy
 from labs.results import intervals
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure
-from lessons.drawing import logarithmic
+from lessons.drawing import bars, logarithmic
 from lessons.when_workers_do_not_help import steps
-from lessons.where_a_step_goes.pictures import bars
 
 ONE_PROCESS = "the workers take turns in one process, and really train"
 TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)

@@ -14,7 +14,7 @@ from labs.errors import number
 from labs.measure import breakdown as measured
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure
 from lessons.canvas import boxes, canvas, done
-from lessons.drawing import logarithmic
+from lessons.drawing import VALID, bars, digits, in_words, logarithmic, said
 from lessons.reduce import ring_seconds
 from lessons.step_model import BACKWARD, fused
 from lessons.where_a_step_goes.what_if import NAMES, WORKERS, efficiencies, first_below, fits, networks, steps
@@ -24,8 +24,6 @@ PARTS = {  # of a step, in the order of what_if.StepParts
     "waiting for the slowest": COLOURS[4],
     "all-reduce that is not hidden": COLOURS[1],
 }
-HATCHES = ("", "//", "..", "xx")
-VALID = "intervals, valid only for these minutes"
 
 
 def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision="float32", fusion=128, accumulation=1):
@@ -63,41 +61,6 @@ def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision
         f"{f'{fusion} MiB' if fusion else 'off'}, {accumulation} pass{'es' * (accumulation != 1)} per update. "
     )
     return done(figure, "Computed efficiency over workers. " + about + " ".join(sentences), "computed")
-
-
-def _digits(value):
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
-def in_words(seconds, interval=None):
-    """Milliseconds, with their interval where there is one."""
-    between = interval and f" [{', '.join(_digits(1e3 * end) for end in interval)}]"
-    return f"{_digits(1e3 * seconds)} ms{between or ''}"
-
-
-def bars(axis, groups, title, unit="milliseconds", scale=1e3, without=None):
-    """A bar for each part of each group, {name: {part: (value, (low, high) or None)}}, from 0 to either side, the first
-    one at the top; none for the part `without`. The axis has values times `scale`."""
-    names = []
-    for name, parts in groups.items():
-        for (part, (value, interval)), colour, hatch in zip(
-            parts.items(), COLOURS, ("", "//", "..", "xx"), strict=False
-        ):
-            if part != without:
-                whiskers = interval and [[scale * abs(value - bound)] for bound in interval]
-                look = {"color": colour, "hatch": hatch, "ecolor": "black", "capsize": 3, "edgecolor": "white"}
-                axis.barh(len(names), scale * value, 0.7, xerr=whiskers, **look)
-            names.append(f"{name}: {part}")
-    axis.axvline(0, color="black", lw=1)
-    axis.set_yticks(range(len(names)), names)
-    axis.set(ylim=(len(names) - 0.4, -0.6), xlabel=unit, title=title)
-    axis.xaxis.set_major_formatter(lambda value, _: _digits(value))
-
-
-def said(groups):
-    """The bars in words, where values are seconds."""
-    parts = {name: ", ".join(f"{part} {in_words(*told)}" for part, told in of.items()) for name, of in groups.items()}
-    return " ".join(f"{name}: {told}." for name, told in parts.items())
 
 
 def breakdown(results):
@@ -192,7 +155,7 @@ def threshold(image_seconds, bandwidth, sizes, thresholds):
     axis.plot(batches, 1e3 * backward * batches, color=COLOURS[5], lw=2.5, label="backward pass")
     sentences = [f"The backward pass takes {1e3 * backward:.3g} ms for each image."]
     for (name, size), colour, marker, dash in zip(sizes.items(), COLOURS, MARKERS, ("--", ":"), strict=False):
-        took, megabytes, images = size / bandwidth, f"{size / 1e6:.3g} MB", f"{_digits(thresholds[name])} images"
+        took, megabytes, images = size / bandwidth, f"{size / 1e6:.3g} MB", f"{digits(thresholds[name])} images"
         axis.axhline(1e3 * took, color=colour, ls=dash, lw=2, label=f"all-reduce of {megabytes} ({name})")
         axis.plot([thresholds[name]], [1e3 * took], marker, color=colour, ms=9, label=f"threshold: {images}")
         sentences.append(f"{name}: {megabytes} take {in_words(took)}; hidden from {images} on.")
