@@ -151,11 +151,9 @@ class Desk:
         """A link to the report that was handed in, as HTML, or why there is none. For it the file is taken out of the
         submission, as reports/NUMBER.pdf."""
         try:
-            content = collect.contents(self.deck.graded.paths[number], {"report.pdf"}).get("report.pdf")
-            if content is None:
-                return "No report: this submission holds no report.pdf."
+            content = collect.contents(self.deck.graded.paths[number], {"report.pdf"}).get("report.pdf", b"")
             if not content.startswith(b"%PDF-"):
-                return "No report: what this submission holds as report.pdf is not a PDF."
+                return "No report: this submission holds no report.pdf that is a PDF."
             files.write(path := self.deck.out / f"reports/{number}.pdf", content)
         except LabsError as problem:
             return _text(problem)

@@ -75,12 +75,12 @@ def _evidence(submission, root):
     result = {
         "claimed": [id for id, each in submission.course.progress.items() if each.get("state") == "right"],
         "notebooks": cells.beside(submission.contents),
-        "answers": answers,
+        "answers": answers | shown.misplaced(submission.contents, answers, root),
         "code": shown.code(submission, root),
         "alike": likeness.own(submission.contents, answers, root),
+        "steps": [],
+        "tables": {},
     }
-    result["answers"] = answers | shown.misplaced(submission.contents, answers, root)
-    result |= {"steps": [], "tables": {}}
     found += looked("runs", _of_records, submission, result)
     return result | {"findings": [asdict(each) for each in found]}
 

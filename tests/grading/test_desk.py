@@ -201,7 +201,7 @@ def test_every_finding_is_met_and_decided_at_the_last_question(at, out):
 
 def test_the_report_is_one_click_away_and_nothing_else_is_written_for_it(out):
     path = out / "reports/001.pdf"
-    said = {"001": f'<a href="{path}">Report of submission 001</a>', "002": "is not a PDF", "005": "no report.pdf"}
+    said = {"001": f'<a href="{path}">Report of submission 001</a>', "002": "that is a PDF", "005": "no report.pdf"}
     for pdf in (b"%PDF-1.7 of a student", b"%PDF-1.7, handed in again"):
         for number, contents in (("001", {"report.pdf": pdf}), ("002", {"report.pdf": b"<html>%PDF-<script>"})):
             files.write(out / f"submissions/{number}.zip", zipped(contents))
