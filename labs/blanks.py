@@ -50,7 +50,7 @@ def blanks(path_or_source: Path | str) -> list[tuple[int, str]]:
     except SyntaxError as error:
         raise BuildError(
             f"{name}:{error.lineno}: Python cannot read this line ({error.msg}), so nothing in "
-            "the file can run; correct the line and try again"
+            "the file can run; correct the line and try again."
         ) from None
     lines = text.split("\n")
     return [(number, lines[number - 1].strip()) for number in sorted(set(_blank_lines(tree)))]

@@ -66,11 +66,3 @@ def finite(value: Any) -> Any:
 def as_json(value: Any) -> str:
     """The value as JSON text, with null for numbers that are not finite."""
     return json.dumps(finite(value), indent=1, allow_nan=False)
-
-
-def about(seconds: float) -> str:
-    """A time that is left, in words: "about 2 min"."""
-    for unit, name in ((3600, "h"), (60, "min")):
-        if seconds >= 1.5 * unit:
-            return f"about {seconds / unit:.0f} {name}"
-    return f"about {max(seconds, 1):.0f} s"

@@ -36,27 +36,34 @@ RIGHT = {}  # id: whether the newest answer of this kernel was, or cannot be jud
 UNFIT = "is not what is asked for here"
 
 
-class NotDone(Exception):
+class Undecided(Exception):
+    """Raised by a judge that does not call an answer right or wrong as its cases would. The student reads `says`, then
+    the text."""
+
+    state, says = "open", ""
+
+
+class NotDone(Undecided):
     """Raised by a judge for an answer that still holds blanks; the text says where."""
 
-    state, says = "open", "not done yet."
+    says = "not done yet."
 
 
-class NotTried(NotDone):
+class NotTried(Undecided):
     """Raised by a judge for an answer that cannot be judged on this machine; the text says why. What needs the answer
     goes on."""
 
     says = "not tried out."
 
 
-class OnlyRead(NotDone):
+class OnlyRead(Undecided):
     """Raised by a judge for an answer that is right as far as it can be read here; the text says what was not looked
     at."""
 
     state, says = "right", "As far as it can be read here:"
 
 
-class TooNoisy(NotDone):
+class TooNoisy(Undecided):
     """Raised by a judge for an answer from a measurement that cannot be: the text says why. It is to be made again."""
 
     says = "too noisy: measure again."
@@ -156,7 +163,7 @@ def outlived(judged, answers):
     """What `judged` returns. A student's answer may be anything, also a program that ends; the check outlives it."""
     try:
         return student_code.within_time(judged)
-    except NotDone as problem:
+    except Undecided as problem:
         return problem.state, f"{problem.says} {problem}"
     except KeyboardInterrupt:
         raise
