@@ -167,7 +167,8 @@ def played(operations, case):
     ],
 )
 def test_a_link_carries_one_message_at_a_time(operations):
-    assert played(operations, Case(3, 2, 3, "gradients", latency=0.5)).time == 2 * (0.5 + 8 / 8)
+    found = played(operations, Case(3, 2, 3, "gradients", latency=0.5))
+    assert found.time == 2 * (0.5 + 8 / 8) and sum(found.sent) == 2 * 8
 
 
 def computed(rank):
