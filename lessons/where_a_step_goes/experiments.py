@@ -1,7 +1,6 @@
 """What notebook 26 reads of notebooks 05 and 09, the steps that it measures, and what it fits to them."""
 
 from dataclasses import replace
-from statistics import fmean
 
 from labs import recorded, results
 from labs.errors import UseError
@@ -77,7 +76,6 @@ def predictions(found, measured):
     rows = []
     for each in measured if found else ():
         name = f"{each.model}, {several(each.workers, 'worker')} x {each.local_batch}"
-        took = fmean(each.seconds), intervals.plain(each.seconds)
-        predicted = found.step(each.model, each.workers, each.local_batch)
-        rows.append({"name": name, "predicted": predicted, "measured": took})
+        predicted, took = found.step(each.model, each.workers, each.local_batch), intervals.mean(each.seconds)
+        rows.append({"name": name, "predicted": predicted, "measured": (took.value, took.interval)})
     return rows

@@ -68,7 +68,7 @@ def test_ladder_and_waits_say_their_intervals():
     said = "fed: 2.90 times as fast as given (2.70 to 3.12), 305 images/s in these minutes, accuracy 0.910"
     sound(ladder((2.7, 3.12)), "measured", said)
     assert "without an interval" in ladder(kind="recorded").get_supxlabel()
-    rounds = {"starving": [(0.03, 0.01), (0.032, 0.01)], "fed": [(0.0, 0.01), (0.0, 0.011)]}
+    rounds = {"starving": [(0.03, 0.01), (0.032, 0.01)], "fed": [(1e-4, 0.01), (2e-4, 0.011)]}
     sound(pictures.waits(rounds), "measured", "starving: waiting for the batch 31 ms [", "whole step 41 ms [")
 
 
