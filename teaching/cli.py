@@ -128,7 +128,8 @@ def _build(args):
     root = _course()
     if args.check:
         problems = build.check(root, args.names)
-        print(*(problems or ["Sources and generated files agree."]), sep="\n")
+        agree = f"Sources and generated files agree. The practical has {build.words(root, 'practical'):,} words."
+        print(*(problems or [agree]), sep="\n")
         return 1 if problems else 0
     build.build(root, names=args.names or None, execute=not args.no_execute, force=args.force)
     return 0

@@ -124,6 +124,13 @@ def check(root, names=None) -> list[str]:
     return problems + [f"{name}: has no source in solutions/; remove it, or write that and {FIX}" for name in alone]
 
 
+def words(root, path: str) -> int:
+    """How many words students read in the text cells of the notebooks on one of labs.checks.tasks.PATHS."""
+    every = pairs(Path(root).resolve())
+    texts = (every[lesson.notebook][1] for lesson in tasks.on_path(path))
+    return sum(len(cell.source.split()) for text in texts for cell in text.cells if cell.cell_type == "markdown")
+
+
 def differences(root: Path, path: Path, expected) -> list[str]:
     """Problems of one executed notebook, as `check` says them."""
     import nbformat

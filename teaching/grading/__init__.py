@@ -22,6 +22,7 @@ again       functions called with inputs that no student has seen
 magics      cells without what belongs to a session
 plain       whether code can be judged beside its judge
 examine     all of this for one submission
+decides     what has to change before a notebook is judged again
 check       for every submission, kept by content
 rubric      what counts how much
 term        what stays when the kit or a submission changes

@@ -22,13 +22,11 @@ from pathlib import Path
 from labs import devices, files, sandbox
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
-from teaching.author import sources
-from teaching.grading import collect, copies, examine, handed, judge, likeness, points, rubric, store
+from teaching.grading import collect, copies, decides, examine, handed, judge, likeness, points, rubric, store
 from teaching.grading.finding import SEVERITIES, Finding, by_id
 
 PR_SET_PDEATHSIG = 1  # of Linux' prctl(2)
 _COURSE = Path(__file__).parents[2]
-_JUDGING = ("judge", "inside", "wire", "drawn", "again", "cells", "magics", "plain", "reference", "handed")
 
 
 def check(out, root=".", notebooks=None, execute=True, report=print, jobs=None):
@@ -52,7 +50,7 @@ def check(out, root=".", notebooks=None, execute=True, report=print, jobs=None):
     if new := rubric.add(out, names):
         report(f"Added to rubric.toml: {', '.join(new)}.")
     wanted = names if execute and not sandbox.sandbox_missing() else ()
-    keys = {None: _kit(root)} | {name: judged_by(root, name) for name in wanted}
+    keys = {None: _kit(root)} | {name: decides.judged_by(root, name) for name in wanted}
     pieces = [_new(out, number, path, keys) for number, path in submissions.items()]
     if pieces := [piece for piece in pieces if piece.keys]:
         _look_at(pieces, out, root, report, jobs or devices.cores())
@@ -157,29 +155,6 @@ def _judged(kept, counted):
             how, text = ("person", points.NOT_JUDGED) if there else ("outside", judge.NOT_HANDED_IN)
             made["checks"][name] = {id: {"state": "open", "how": how, "text": text} for id in ids}
     return made
-
-
-@cache
-def judged_by(root, notebook):
-    """SHA-256 (hex) of what decides how the checks of a notebook are judged: another picture judges nothing again.
-
-    It takes the judges and all that they and the notebook import, the notebook, the scripts, and the recorded runs and
-    sites. root: of the course, with solutions.
-    """
-    (lesson,) = (name for name, each in tasks.lessons().items() if each.notebook == notebook)
-    begin = [Path(__file__).with_name(f"{name}.py") for name in _JUDGING]
-    begin += [_COURSE / "labs/report/course.py", _COURSE / f"lessons/{lesson}/questions.py"]
-    source = Path(root, "solutions", f"{notebook}.py")
-    paths = sources.kit_files(_COURSE, begin, _draws) | sources.kit_files(Path(root), [source], _draws)
-    paths |= {path.with_suffix(".toml") for path in paths}  # plain.toml
-    paths |= {_COURSE / f"lessons/{lesson}/tasks.toml", *sources.scripts(Path(root)).values()}
-    paths |= {*(_COURSE / "labs/recorded").rglob("*.json"), *Path(root, "slurm/sites").glob("*.toml")}
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(paths) if path.is_file())).hexdigest()
-
-
-def _draws(path):
-    """Whether a module only draws or reports."""
-    return path.name == "pictures.py" or path.parent.name in ("show", "report") and path.name != "course.py"
 
 
 @cache

@@ -17,7 +17,7 @@ from waiting import until
 from labs import files, sandbox
 from labs.report.archive import zipped
 from teaching.cli import main
-from teaching.grading import check, judge, points, rubric
+from teaching.grading import check, decides, judge, points, rubric
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE, TWO = "01_basic_concepts", "02_averages_and_rings"
@@ -108,27 +108,28 @@ def test_a_sandbox_that_fails_is_open_for_a_person_and_tried_again(needs_sandbox
     assert {(of["state"], of["how"]) for of in found.values()} == {("open", "person")}
     monkeypatch.setattr(judge, "judged", lambda *_: ({"concepts.14": judge.CheckResult("right", "outside")}, []))
     graded(tmp_path)
-    monkeypatch.setattr(check, "judged_by", lambda *_: "newer")
+    monkeypatch.setattr(decides, "judged_by", lambda *_: "newer")
     monkeypatch.setattr(judge, "judged", no_sandbox)
     graded(tmp_path)
     assert of(tmp_path, "001")["concepts.14"]["state"] == "right"  # what was found before stays
 
 
 def test_an_edit_judges_those_notebooks_again_whose_judging_it_may_change(monkeypatch):
-    real, notebooks = Path.read_bytes, (ONE, TWO, "05_resnet50_scaling")
+    real, notebooks = Path.read_text, (ONE, TWO, "05_resnet50_scaling")
 
-    def judged_by(edited="", more=b""):
+    def judged_by(edited="", more=""):
         """{notebook: what decides} while `more` stands at the end of the file `edited`."""
-        monkeypatch.setattr(Path, "read_bytes", lambda path: real(path) + more * path.match(edited or "-"))
-        check.judged_by.cache_clear()
-        return {name: check.judged_by(ROOT, name) for name in notebooks}
+        monkeypatch.setattr(Path, "read_text", lambda path, **of: real(path, **of) + more * path.match(edited or "-"))
+        decides.judged_by.cache_clear()
+        return {name: decides.judged_by(ROOT, name) for name in notebooks}
 
-    def again(edited, more=b"\nMORE = 1\n"):
+    def again(edited, more="\nMORE = 1\n"):
         return {name for name, key in judged_by(edited, more).items() if key != before[name]}
 
     before = judged_by()
     for text in ("lessons/*/pictures.py", "labs/show/*.py", "labs/report/document.py", "lessons/report/questions.py"):
         assert again(text) == set(), text
+    assert again("labs/checks/judging.py", "\n# A comment.\n") == set()
     assert again("lessons/basic_concepts/questions.py") == {ONE}
     assert again("labs/checks/judging.py") == again("teaching/grading/inside.py") == set(notebooks)
 
