@@ -48,9 +48,9 @@ def epoch_images(run: Run) -> tuple[int | None, str | None]:
         return counted.pop(), None
     images, steps, batch = run.dataset_images, run.steps, run.global_batch
     if images is None:
-        return None, "images per epoch not known (give --images)"
+        return None, "images per epoch are not known (give --images)"
     if not batch or not steps:
-        return None, "global batch or steps not known: images/second would be a guess (give --global-batch)"
+        return None, "global batch or steps are not known: images/second would be a guess (give --global-batch)"
     if steps == math.ceil(images / batch):
         return images, None
     if steps == images // batch:
@@ -204,8 +204,8 @@ def speedup(run: Run, baseline: Run | Iterable[Run]) -> Estimate:
         return Estimate(1.0, (1.0, 1.0))
     (images, why), (others, other_why) = epoch_images(run), epoch_images(base)
     if not (images and others):
-        of_base = "" if why else f" of {base}"
-        raise UseError(f"{run}: no speedup, since the images of an epoch{of_base} are not known: {why or other_why}.")
+        reason = why or f"of {base} {other_why}"
+        raise UseError(f"{run}: no speedup, since {reason}.")
     notes = []
     rounds, busy = quiet_rounds(run, base)
     if rounds:

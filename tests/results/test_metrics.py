@@ -82,7 +82,7 @@ def test_images_of_an_epoch():
         (50000, 8192, 6, 49152, None),  # it was dropped
         (50000, 256, 197, None, "197 steps of 256 are not one pass over 50000 images"),
         (50000, 1024, 196, None, "is the data sharded?"),
-        (50000, 256, None, None, "global batch or steps not known"),
+        (50000, 256, None, None, "global batch or steps are not known"),
         (None, 256, 196, None, "give --images"),
     ):
         made = run(images=None, dataset_images=images, global_batch=batch, local_batch=256, steps=steps)
@@ -118,9 +118,9 @@ def test_what_does_not_belong_together_is_not_divided_and_the_reason_is_said():
         ({"times": [(9,)]}, [{}], "no speedup, since 1 repeat with a single epoch"),
         ({"job_id": "7"}, [{"job_id": "7", "source": s} for s in ("x", "y")], r"\(x,.*\(y,.*could both be its 1-w"),
         (ALL | {"workers": 4}, [ALL], "is the data sharded"),
-        (UNKNOWN, [UNKNOWN], r"speedup, since the images of an epoch are not known: .*give --images\)\.$"),
+        (UNKNOWN, [UNKNOWN], r"speedup, since images per epoch are not known .give --images\)\.$"),
         ({"model": None}, [{"model": None}], "trained differently, or not known how"),
-        ({}, [{"images": None}], r"speedup, since the images of an epoch of M on 1 workers? \(.* are not known: "),
+        ({}, [{"images": None}], r"speedup, since of M on 1 workers? \(.*\) images per epoch are not known"),
     ):
         mine, others = run(**{"workers": 2, "times": [(9, 2, 2)]} | own), [run(**other) for other in others]
         with pytest.raises(UseError, match=says):

@@ -139,7 +139,7 @@ def test_what_cannot_be_compared():
         ([*runs, last.model_copy(update={"study": "b"})], "B on 2 workers was measured more than once.*Pass the"),
         ([first, second, third, run(2, model="B", study="B", epochs=numbered(single))], "warm-up"),
         ([first, second, third, run(2, model="B", study="B", epochs=numbered(zero))], "rounded to 0 s"),
-        ([first, second, third, of("B", 2, [7.6] * 3, images=None)], "images per epoch not known"),
+        ([first, second, third, of("B", 2, [7.6] * 3, images=None)], "images per epoch are not known"),
     ):
         with pytest.raises(UseError, match=says):
             verdict.compare(given, "B", "A")
