@@ -357,7 +357,7 @@ tables.show(
 # %%
 if devices.has("horovod"):
     env, trace = watch("slow")
-    options = ["--network", "SmallCNN", "--images", 128, "--epochs", 1, "--slow", 1, 50]
+    options = ["--model", "SmallCNN", "--images", 128, "--epochs", 1, "--slow", 1, 50]
     job = jobs.run(*small, *options, name="slow", ranks=2, launcher="mpiexec", env=env | cores["env"])
     slow = timeline.read(trace)
     plots.show(timelines.figure(slow))

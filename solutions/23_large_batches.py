@@ -548,7 +548,7 @@ paused, turns = [], jobs.Turns()
 if devices.has("horovod"):
     with turns:
         for name, pause in (("as_it_is", []), ("rank_1_late", ["--slow", 1, 50])):
-            options = ["--network", "SmallCNN", "--images", 256, "--epochs", 4, *pause]
+            options = ["--model", "SmallCNN", "--images", 256, "--epochs", 4, *pause]
             turns.start("-m", "lessons.horovod_training.experiment", *options, name=name, ranks=2, launcher="mpiexec")
 if turns.jobs and turns.state == "finished":
     paused = results.load([job.record for job in turns.jobs])

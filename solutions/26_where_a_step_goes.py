@@ -203,7 +203,7 @@ predict("step.3", within_expected)
 
 # %%
 network, images = ("SmallCNN", 8) if quick else (small, 32)
-sizes = ["--network", network, "--images", 16 * images, "--epochs", 1, "--batch_size", 2 * images]
+sizes = ["--model", network, "--images", 16 * images, "--epochs", 1, "--batch_size", 2 * images]
 
 
 def watched(name, **env):

@@ -75,11 +75,11 @@ def _in(args):
         told = collect.collect(args.source, args.out)
         complete = [line for line in told if line.endswith(": complete")]
         print(*(line for line in told if line not in complete), sep="\n", end="\n" * (len(told) > len(complete)))
-        say(f"{several(len(collect.submissions(args.out)), 'submission')}, {len(complete)} of them complete.")
+        say(f"{several(len(collect.submissions(args.out)), 'submission')}; {len(complete)} read whole just now.")
     count = check.check(args.out, root, names, execute=not args.no_run, report=say, jobs=args.jobs)
     print(f"{several(count, 'submission')} checked; the others are as they were. What is left to you:")
     graded = Graded(args.out)
-    print(*map(printable, overview.still_open(graded, graded.all_lines())), sep="\n")
+    print(*([*map(printable, overview.still_open(graded, graded.all_lines()))] or ["nothing."]), sep="\n")
 
 
 @command("desk", _GRADES)

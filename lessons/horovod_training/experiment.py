@@ -37,7 +37,7 @@ def main():
     add("--epochs", type=int, default=5)
     add("--batch_size", type=int, default=32, help="images per step, over all ranks")
     add("--rate", type=float, default=0.01, help="learning rate, as it is used")
-    add("--network", default="dense", help="dense, which has no batch normalisation, or one of labs.models")
+    add("--model", default="dense", help="dense, which has no batch normalisation, or one of labs.models")
     add("--optimizer", choices=("averaging", "horovods_own"), default="averaging")
     add("--unchecked", action="store_true", help="without the callbacks of labs.hvd, which check")
     add("--slow", nargs=2, type=int, default=(-1, 0), metavar=("RANK", "MS"), help="RANK pauses in each step")
@@ -61,7 +61,7 @@ def main():
 
     hidden, last = keras.layers.Dense(32, "relu"), keras.layers.Dense(len(dataset.classes), "softmax")
     dense = keras.Sequential([keras.layers.Flatten(), hidden, last], name="dense")
-    network = dense if args.network == "dense" else models.network(args.network, args.image_size, len(dataset.classes))
+    network = dense if args.model == "dense" else models.network(args.model, args.image_size, len(dataset.classes))
     model = keras.Sequential([models.preprocessing(args.image_size), network])
     model.build((None, *dataset.images.shape[1:]))
     model.compile(optimizer=optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=False)

@@ -22,6 +22,7 @@ from pathlib import Path
 from labs import devices, files, sandbox
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
+from labs.printed import several
 from teaching.grading import collect, copies, decides, examine, handed, judge, likeness, points, rubric, store
 from teaching.grading.finding import SEVERITIES, Finding, by_id
 
@@ -171,7 +172,7 @@ def _line(out, number):
     found = store.found(out, number)
     states = Counter(each["state"] for of_one in found["replayed"].values() for each in of_one["checks"].values())
     said = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing run"
-    return f"{number}: {len(found['findings'])} findings; checks: {said}"
+    return f"{number}: {several(len(found['findings']), 'finding')}; checks: {said}"
 
 
 def _claims(claimed, checks):

@@ -2,6 +2,7 @@
 
 from statistics import fmean
 
+from labs.checks import tasks
 from labs.printed import few, grouped, printable, several
 from teaching.grading import collect, feedback, pins, points, term
 
@@ -46,9 +47,11 @@ def still_open(graded, made):
     found, own = graded.found, {number: graded.own(number) for number in graded.found}
     for number, each in found.items():
         yield from term.waiting(number, each["checks"], own[number].checks)
-    unrun = [number for number, of_one in made.items() for line in of_one if line.why == points.NOT_JUDGED]
+    unrun = [(number, line.id) for number, of_one in made.items() for line in of_one if line.why == points.NOT_JUDGED]
     if unrun:
-        yield f"Not run yet, so open: {len(unrun)} checks of {few(sorted({*unrun}))}. `teach in` runs them."
+        whose, which = sorted({number for number, _ in unrun}), {tasks.find(id)[0].notebook[:2] for _, id in unrun}
+        said = f"Not run yet, so open: {len(unrun)} checks of {few(whose)}, in notebooks {few(sorted(which))}"
+        yield f"{said}. `teach in` runs those that count (`--notebooks`); to count fewer, begin in an empty `--out`."
     for number, lines in collect.not_read(graded.collected).items():
         yield f"{number}: not read: {few(lines, 3)}"
     for said, numbers in waiting(made, graded.rules):

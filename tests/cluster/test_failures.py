@@ -12,7 +12,7 @@ from .submitted import Job, end_soon
 # rank 0 pauses in each step, so that waiting for its end costs little
 LONG = "--epochs 100000 --slow 0 200 --images 64"
 # The memory of a batch of 128 images of 256 x 256 pixels is more than the job asks for.
-LARGE = "--network SmallCNN --image_size 256 --images 256 --batch_size 128"
+LARGE = "--model SmallCNN --image_size 256 --images 256 --batch_size 128"
 SCRIPT = """#!/bin/bash
 set -euo pipefail
 srun --mpi=pmi2 --label --kill-on-bad-exit=1 "$LABS_PYTHON" -m lessons.horovod_training.experiment {arguments}

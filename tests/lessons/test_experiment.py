@@ -38,7 +38,7 @@ def test_horovods_own_class_trains_two_networks_and_is_refused_before_the_first_
 def test_a_slow_rank_is_seen_in_the_timeline_and_in_the_steps_of_the_others(run, tmp_path):
     file = tmp_path / "timeline.json"
     env = {"HOROVOD_TIMELINE": str(file), "HOROVOD_CACHE_CAPACITY": "0"}
-    job = run("--network", "SmallCNN", "--images", 256, "--slow", 1, 100, env=env)
+    job = run("--model", "SmallCNN", "--images", 256, "--slow", 1, 100, env=env)
     assert job.state == "finished", job.explain()
     rows = timeline.summary(timeline.read(file))
     assert [row["tensors"] for row in rows] == [11] * 16  # 2 epochs of 8 steps
