@@ -27,7 +27,7 @@ def judged_by(root, notebook):
     begin += [KIT / "labs/report/course.py", KIT / f"lessons/{lesson.name}/questions.py"]
     source = Path(root, "solutions", f"{notebook}.py")
     modules = sources.kit_files(KIT, begin, _draws) | sources.kit_files(Path(root), [source], _draws) - {source}
-    data = [path.with_suffix(".toml") for path in modules if path.with_suffix(".toml").is_file()]  # labs.files.beside
+    data = [path.with_suffix(".toml") for path in modules if path.with_suffix(".toml").is_file()]
     data += [*(KIT / "labs/recorded").rglob("*.json"), *Path(root, "slurm/sites").glob("*.toml")]
     texts = [cell for form in reference.forms(root, notebook) for cell in form.values()]
     texts += [text for forms in reference.scripts(root).values() for text in forms]
