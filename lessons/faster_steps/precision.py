@@ -21,7 +21,7 @@ import tensorflow as tf
 
 POLICIES = ("float32", "mixed_bfloat16", "mixed_float16")
 BATCH = 64
-SLOW = 1  # seconds: where a step takes longer, as in float16 on some CPUs, it is taken once a round, and nothing trained
+SLOW = 1  # seconds: where a step takes longer, as in float16 on some CPUs, it is taken once a round, not trained
 
 
 def build(policy):
