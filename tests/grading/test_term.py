@@ -10,7 +10,7 @@ from labs.checks import tasks
 from labs.report import document
 from labs.report.archive import zipped
 from teaching.cli import main
-from teaching.grading import check, deck, judge, marks, points, rubric
+from teaching.grading import check, decides, deck, judge, marks, points, rubric
 from teaching.grading.judge import CheckResult
 
 FIVE, SIX, SEVEN = "05_resnet50_scaling", "06_a_job_for_slurm", "07_horovod_sharding"
@@ -96,7 +96,7 @@ def test_a_check_that_was_mended_gives_points_and_takes_none_without_a_person(tm
         of_id = zip((5, 13, 14), states, strict=True)
         found = {f"resnet50.{n}": CheckResult(state, "outside", f"it is {state}.") for n, state in of_id}
         monkeypatch.setattr(judge, "judged", lambda *_: (found, []))
-        monkeypatch.setattr(check, "judged_by", lambda *_: str(states))
+        monkeypatch.setattr(decides, "judged_by", lambda *_: str(states))
         return grade("in", tmp_path / "in", "--notebooks", "05")
 
     hand_in(tmp_path, "one")

@@ -146,6 +146,6 @@ def mistaken(name):
 
 @pytest.mark.parametrize("name", [name for name in LESSONS if name not in PLAYED])
 def test_a_plausible_mistake_in_a_right_answer_is_not_right(name, monkeypatch):
-    monkeypatch.setattr(student_code, "SECONDS", 0.5)
+    monkeypatch.setattr(student_code, "SECONDS", 3)  # some mutants never end
     found = sorted({each for each in mistaken(name) if each[:2] not in EXPLAINED})
     assert not found, "\n".join(map(str, found))
