@@ -143,7 +143,8 @@ def run(command, log, left):
         except subprocess.TimeoutExpired:
             spent = time.monotonic() - begin
             remains = left(process, spent)
-            line = f"  {spent:.0f} s, " + (f"about {remains:.0f} s left" if remains else "fetching packages")
+            forecast = "fetching packages" if remains is None else f"about {remains:.0f} s left"
+            line = f"  {spent:.0f} s, {forecast}"
             print(f"\r{line:<50}" if terminal else line, end="" if terminal else "\n", flush=True)
             continue
         if terminal:
@@ -153,18 +154,19 @@ def run(command, log, left):
 
 def packages_left(into, gpu):
     """For `run`: the seconds that `uv sync` still takes, from the bytes it has written, then from the bytecode."""
-    unpacked = []
+    unpacked, bytecode = [], BYTECODE * 2 / (os.cpu_count() or 2)
 
     def left(process, spent):
         if re.search("^Installed ", SYNC_LOG.read_text(), re.MULTILINE):
             unpacked.append(spent)
             kinds = Counter(path.suffix for path in into.rglob("*.py*"))
+            if spent == unpacked[0]:
+                return bytecode
             return (spent - unpacked[0]) * kinds[".py"] / (kinds[".pyc"] or 1) - spent + unpacked[0]
         try:
             written = int(re.search(r"wchar: (\d+)", Path(f"/proc/{process.pid}/io").read_text())[1])
         except OSError:  # it has just ended
             return 1
-        bytecode = BYTECODE * 2 / (os.cpu_count() or 2)
         return spent * max(UNPACKED[gpu] / written - 1, 0) + bytecode if written > 5e6 else None
 
     return left

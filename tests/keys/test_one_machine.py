@@ -26,8 +26,7 @@ def mirrored():
 
 
 def test_mirrored_strategy_sums_all_gradients_in_each_step_and_sends_variables_only_at_their_creation(mirrored):
-    assert mirrored["steps"] == [{"CollectiveReduceV2": step["CollectiveReduceV2"]} for step in mirrored["steps"]]
-    assert len(mirrored["steps"]) == 2 and set(mirrored["summed"]) == {mirrored["trainable"]}
+    assert mirrored["steps"] == 2 * [["CollectiveReduceV2"]] and set(mirrored["summed"]) == {mirrored["trainable"]}
     assert mirrored["created"] == 8 * mirrored["drawn"], "one value is drawn, and all copies take it"
     assert mirrored["moved"] == pytest.approx([mirrored["moved"][0]] * 8, rel=1e-5) and mirrored["moved"][0] > 0.01
     assert mirrored["apart"] == pytest.approx([0] * 7 + [1], abs=1e-6), (
@@ -68,7 +67,7 @@ def test_a_larger_batch_makes_fewer_updates_and_falls_behind_and_a_higher_rate_m
 
 def test_what_more_workers_cost_is_in_each_step_and_not_in_tracing_nor_in_more_images(mirrored):
     assert mirrored["traced"][0] > 0 and len(set(mirrored["traced"])) == 1, "no epoch but the first traces"
-    assert all(step["CollectiveReduceV2"] for step in mirrored["steps"])
+    assert all("CollectiveReduceV2" in step for step in mirrored["steps"])
     for pair in (recorded.laptop(), list(recorded.laptop_horovod().values())[:2]):
         one, two = (load(path.with_suffix(".json")) for path in pair)
         median = [steps.quantile(*steps.distribution(run)) for run in (one, two)]
