@@ -128,6 +128,9 @@ def test_what_is_shown_while_it_waits_and_runs(slurm, job, monkeypatch):
     assert job.state == "waiting" and job.explain() == "some (job 12) is waiting in SLURM's queue (Resources)."
     slurm(scontrol=SHOW % ("RUNNING", "None", "0:0"))
     assert job.state == "running" and job._says() == "first line"
+    for state in ("SUSPENDED", "COMPLETING"):  # COMPLETING: it has ended, and SLURM does not say yet how
+        slurm(scontrol=SHOW % (state, "None", "0:0"))
+        assert job.state == "running"
     slurm(scontrol=SILENT)
     assert job.state == "running" and job._says() == "SLURM does not answer"
     monkeypatch.setattr(slurm_job.SlurmJob, "pause", 60.0)
