@@ -75,6 +75,7 @@ SLURM = {
     "worker without GPU": (ONE_TASK.replace("gpu:2", "gpu:1"), ALONE, "Write --gres=gpu:2."),
     "launcher in launcher": (RANKS, STEP.replace("python", "horovodrun -np 2 python"), "Remove horovodrun"),
     "only options": (RANKS, "srun -c 12 python -u $*", None),
+    "all cores of a node of its own": (ONE_TASK.replace("=12", "=96") + " --exclusive", ALONE, None),
     "awaited by a loop": (ONE_TASK, f"{ALONE} &\nwhile kill -0 $!; do sleep 9; done", None),
 }  # fmt: skip
 MINE, NODE = "--ntasks=1 --cpus-per-task=4 --gres=gpu:2", "--nodes=1 --ntasks=1 --cpus-per-task=4 --gres=gpu:2"
