@@ -50,6 +50,13 @@ def newer(tmp_path):
     return packed(write(tmp_path / "newer", NEWER, "1.1", "2026-02-01T00:00:00Z"), tmp_path / "newer.zip")
 
 
+def test_a_file_that_the_student_changed_and_a_release_removes_is_kept(root, newer):
+    files.write(root / "labs/gone.py", b"mine = 1\n")
+    update_course(root, newer)
+    after = tree(root)
+    assert "labs/gone.py" not in after and b"mine = 1\n" in [after[name] for name in after if name.startswith("old/")]
+
+
 def test_what_is_the_students_stays_and_what_is_the_courses_is_new(root, newer, capsys, monkeypatch, tmp_path):
     other = shutil.copytree(root, tmp_path / "other")
     monkeypatch.chdir(root / "notebooks")

@@ -41,6 +41,7 @@ CHANGES = {
     ("cte-power", ONE): {
         "letters of a directive": ("--cpus-per-task", "--cpus-per-taks", "Did you mean --cpus-per-task? If", "-taks"),
         "too few cores": ("task=160", "task=80", "4 GPUs of a node of CTE-POWER go with 160", "=80"),
+        "a node of its own": ("task=160", "task=80\n#SBATCH --exclusive", None, "=80"),  # so no mistake
         "no modules": ("module load ", "echo ", "Not loaded: gcc/8.3.0", "module purge"),
     },
     ("marenostrum5", "maxbatch.sh"): {"too many cores": ("task=20", "task=40", "Too many CPUs", "--cpus-per-task")},
@@ -75,7 +76,6 @@ SLURM = {
     "worker without GPU": (ONE_TASK.replace("gpu:2", "gpu:1"), ALONE, "Write --gres=gpu:2."),
     "launcher in launcher": (RANKS, STEP.replace("python", "horovodrun -np 2 python"), "Remove horovodrun"),
     "only options": (RANKS, "srun -c 12 python -u $*", None),
-    "all cores of a node of its own": (ONE_TASK.replace("=12", "=96") + " --exclusive", ALONE, None),
     "awaited by a loop": (ONE_TASK, f"{ALONE} &\nwhile kill -0 $!; do sleep 9; done", None),
 }  # fmt: skip
 MINE, NODE = "--ntasks=1 --cpus-per-task=4 --gres=gpu:2", "--nodes=1 --ntasks=1 --cpus-per-task=4 --gres=gpu:2"
