@@ -7,11 +7,11 @@ only those before it: labs, lessons, teaching. Inside of labs nothing imports wh
     cli                          the command `labs`
     report                       the report on all tasks, and what is handed in
     course                       starting over, a newer release
-    checks                       answers judged (by lessons/NAME/questions.py, tasks.toml), endless ones stopped;
-    progress measure                      studies, the largest batch, the all-reduce, the parts of a step show
-    figures, tables, widgets jobs, slurm                  a program run anywhere, in turns; where its ranks stand; batch
-    scripts tried out and held
-                                 against a site's rules
+    checks                       answers judged (by lessons/NAME/questions.py, tasks.toml); progress kept
+    measure                      studies, the largest batch, the all-reduce, the parts of a step
+    show                         figures, tables, widgets
+    jobs, slurm                  a program run anywhere, in turns; where its ranks stand; batch scripts tried out,
+                                 and held against a site's rules
     sandbox                      untrusted code, run where it reaches nothing
     training, hvd, waiting       inside a training process; Horovod's names on Keras 3; waiting for a turn
     data, models, doctor         images and batches; networks and what they need; what this machine lacks

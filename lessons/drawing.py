@@ -1,5 +1,6 @@
 """What the pictures of several lessons share: logarithmic axes, a word beside a point, bars of parts of a step."""
 
+from labs.printed import digits
 from labs.show.figure import COLOURS
 
 HATCHES = ("", "//", "..", "xx")
@@ -18,10 +19,6 @@ def logarithmic(axis, x=None, y=None):
 def beside(axis, text, point, shift, **look):
     """A text `shift` points away from a point of the axis; look: as of matplotlib's annotate."""
     axis.annotate(text, point, xytext=shift, textcoords="offset points", **look)
-
-
-def digits(value):
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def in_words(seconds, interval=None):

@@ -14,7 +14,7 @@ from labs.errors import number
 from labs.measure import breakdown as measured
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure
 from lessons.canvas import boxes, canvas, done
-from lessons.drawing import VALID, bars, digits, in_words, logarithmic, said
+from lessons.drawing import VALID, bars, in_words, logarithmic, said
 from lessons.reduce import ring_seconds
 from lessons.step_model import BACKWARD, fused
 from lessons.where_a_step_goes.what_if import NAMES, WORKERS, efficiencies, first_below, fits, networks, steps

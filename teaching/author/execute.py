@@ -58,9 +58,9 @@ def clean(notebook, root: Path | str) -> None:
     kernel) become what they show without one or, where that is nothing, a line of text, paths below `root` or the home
     folder lose that beginning, and TensorFlow's lines that oneDNN is on are left out.
     """
-    here, home = re.escape(str(Path(root).resolve())), re.escape(str(Path.home()))
-
     from nbconvert.preprocessors.coalescestreams import CoalesceStreamsPreprocessor
+
+    here, home = re.escape(str(Path(root).resolve())), re.escape(str(Path.home()))
 
     def neutral(text: str) -> str:
         text = _ONEDNN.sub("", text)
@@ -71,8 +71,9 @@ def clean(notebook, root: Path | str) -> None:
         CoalesceStreamsPreprocessor().preprocess_cell(cell, {}, place)
         for output in cell.get("outputs", ()):
             data = output.get("data", {})
-            if data.pop(_WIDGET, None):
-                output.data = data = data if "text/html" in data else {"text/plain": _INTERACTIVE}
+            if data.pop(_WIDGET, None) and "text/html" not in data:
+                data.clear()
+                data["text/plain"] = _INTERACTIVE
             if "text" in output:
                 output.text = neutral(_settled(output.text))
             data |= {kind: neutral(of) for kind, of in data.items() if kind.startswith("text/") and isinstance(of, str)}

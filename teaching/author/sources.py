@@ -127,6 +127,9 @@ def pair(root: Path, source: Path):
     label, text = label_of(root, source), source.read_text(encoding="utf-8")
     parsed = [jupytext.reads(form(text, label), fmt="py:percent") for form in (strip_markers, blank)]
     solution, student = parsed
+    if len(solution.cells) != len(student.cells):
+        counts = f"{len(solution.cells)} cells with solutions, but {len(student.cells)} without"
+        raise BuildError(f"{label}: {counts}; keep every region inside one cell")
     seen: Counter = Counter()
     labs = {"source_hash": source_hash(root, source), "version": VERSION}
     toml = lesson_of(root, source) / "tasks.toml"
