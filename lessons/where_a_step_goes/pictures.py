@@ -12,6 +12,7 @@ import numpy as np
 
 from labs.errors import number
 from labs.measure import breakdown as measured
+from labs.printed import digits
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure
 from lessons.canvas import boxes, canvas, done
 from lessons.drawing import VALID, bars, in_words, logarithmic, said
