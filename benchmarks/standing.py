@@ -40,7 +40,7 @@ def observed(script, launcher, folder):
         following.follow(job, seconds=20.0, apart=APART)
         letter = following.letter(job)
         goes_on = job.state == "running" and why.stack_files(job.stem)
-        said = " ".join(why.verdict(why.ranks(job.stem))) if goes_on else job.explain()
+        said = " ".join(why.sentences(why.ranks(job.stem))) if goes_on else job.explain()
     finally:
         job.stop()
     said += job.out.read_text() if job.state == "finished" else ""

@@ -15,13 +15,15 @@ only those before it: labs, lessons, teaching. Inside of labs nothing imports wh
     sandbox                      untrusted code, run where it reaches nothing
     training, hvd, waiting       inside a training process; Horovod's names on Keras 3; waiting for a turn
     data, models, doctor         images and batches; networks and what they need; what this machine lacks
-    results, recorded            records and logs in numbers, enough rounds or not; runs that come with the kit
+    results, recorded            records and logs in numbers, which rounds were too disturbed by other programs to
+                                 count; runs that come with the kit
 
 Modules that packages share: blanks (what is still to be filled in), command_line (commands and their options), compat
-(private parts of TensorFlow, Keras and Horovod), devices (what computes here, also as records say it; pinning), errors,
-files (written atomically, locked, moved aside by a run's name), presets, printed (text for people and programs: digits,
-plurals, JSON; values grouped), ranks (what must be equal on all of them, and shards that must be disjoint), schema
-(JSON files checked), stacks (a process writes its stack, for `labs why`).
+(private parts of TensorFlow, Keras and Horovod), devices (what computes here, also as records say it; which core or GPU
+a worker or rank gets), errors, files (written atomically, locked, moved aside by a run's name), presets, printed (text
+for people and programs: digits, plurals, JSON; values grouped for it), ranks (what must be equal on all of them, and
+shards that must be disjoint), schema (files checked: a mistake is one line), stacks (a process writes its stack, for
+`labs why`: why a job hangs).
 
 The training scripts that students write, also the one that saves and resumes, are no part of the package: whole in
 solutions/scripts/, with blanks in notebooks/scripts/.
@@ -29,7 +31,8 @@ solutions/scripts/, with blanks in notebooks/scripts/.
 TensorFlow's start-up messages are silenced here, before anything imports it: the standard error of a run is evidence
 and stays readable. oneDNN is turned on for every CPU: TensorFlow has it on only for CPUs with instructions for neural
 networks (AVX512_VNNI and newer); on one without them, ResNet50V2 trains 4.8 times as fast with it (docs/measured.md).
-Two lines that say so remain, which TensorFlow prints before it reads its settings.
+Two lines remain, each twice, which TensorFlow prints before it reads its settings: "WARNING: All log messages before
+absl::InitializeLog() ..." and "oneDNN custom operations are on ...".
 """
 
 import os

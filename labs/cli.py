@@ -7,7 +7,6 @@ that `labs --help` is quick.
 import dataclasses
 from pathlib import Path
 
-from labs import files
 from labs.command_line import CommandLine, option, whole_from
 from labs.presets import STRATEGIES
 from labs.printed import as_json, printable
@@ -23,7 +22,7 @@ def _doctor(args):
     """What is here, what mode follows, what to fix."""
     from labs import doctor
 
-    rows = doctor.look() + doctor.runs_folder()
+    rows = doctor.look()
     print(doctor.text(rows))
     return 1 if any(row["fix"] for row in rows) else 0
 
@@ -56,11 +55,7 @@ def _study(args):
     options, out = _of(args, "models workers strategy launcher fresh seed"), args.out or jobs.folder()
     paths = study.run(plan, **options, out=out, report=print)
     runs = results.load(paths)
-    lines = [results.table(runs)]
-    lines += [f"Is the difference on {workers} workers real? {verdict}" for workers, verdict in study.verdicts(runs)]
-    table = "\n".join(lines)
-    files.write(Path(out, "table.txt"), table + "\n")
-    print(table)
+    print(study.write_table(runs, out))
     print("Plots:", *study.draw(runs, out))
 
 
@@ -94,7 +89,7 @@ def _why(args):
     from labs.jobs import why
 
     ranks = why.ranks(why.stem(args.job, Path(args.runs) if args.runs else jobs.folder()))
-    print(why.screen(args.job, ranks))
+    print(why.report(args.job, ranks))
     return 1 if why.stuck(ranks) else 0
 
 

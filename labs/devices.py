@@ -45,13 +45,18 @@ def busy() -> float | None:
     import psutil
 
     with suppress(OSError, ValueError):
-        cores = enumerate(psutil.cpu_times(percpu=True))
+        cores = _by_core(psutil.cpu_times(percpu=True)).items()
         # Without idle and waiting for a disk; what guests of this machine take stands in `user` already.
-        return sum(sum(of[:8]) - of.idle - of.iowait for core, of in cores if core in _allowed())
+        return sum(sum(times[:8]) - times.idle - times.iowait for core, times in cores if core in _allowed())
     return None
 
 
-SHORT = 0.25  # seconds: what other programs did in a shorter time is lost in the ticks of the kernel's clock
+def _by_core(values):
+    """{number of a core: its value} of a list of psutil's, in which a core that is offline has no place."""
+    return dict(zip(map(int, re.findall(r"(?m)^cpu(\d+)", Path("/proc/stat").read_text())), values, strict=False))
+
+
+SHORTEST = 0.25  # seconds: what other programs did in a shorter time is lost in the ticks of the kernel's clock
 
 
 def moment() -> tuple[float | None, float, float]:
@@ -60,7 +65,7 @@ def moment() -> tuple[float | None, float, float]:
     return busy(), time.perf_counter(), time.process_time()
 
 
-def others(moments: Iterable[Iterable[tuple]], shortest: float = SHORT) -> list[float | None]:
+def others(moments: Iterable[Iterable[tuple]], shortest: float = SHORTEST) -> list[float | None]:
     """Share of the cores, 0 to 1, that other programs took between one moment and the next; None where not known.
 
     moments: for each process that is measured what `moment` gave it, in order, equally many of each
@@ -162,8 +167,8 @@ def _idle_cores(count):
     import psutil
 
     allowed = sorted(_allowed())
-    load = psutil.cpu_percent(interval=0.1, percpu=True)
-    return sorted(allowed, key=lambda core: load[core] if core < len(load) else 0.0)[:count]
+    load = _by_core(psutil.cpu_percent(interval=0.1, percpu=True))
+    return sorted(allowed, key=lambda core: load.get(core, 0.0))[:count]
 
 
 def workers(count: int, pin: bool = True, kind: str | None = None) -> list[str]:
@@ -194,10 +199,10 @@ def workers(count: int, pin: bool = True, kind: str | None = None) -> list[str]:
             stacklevel=2,
         )
     alone = on_jax() and not importlib.util.find_spec("tensorflow")
-    if not alone:
-        import tensorflow as tf
     try:
         if not alone:
+            import tensorflow as tf
+
             if kind == "cpu":
                 tf.config.set_visible_devices([], "GPU")
             cpu = tf.config.list_physical_devices("CPU")[0]
@@ -217,7 +222,7 @@ def workers(count: int, pin: bool = True, kind: str | None = None) -> list[str]:
     return [f"CPU:{i}" for i in range(count)]
 
 
-def of_jax(count: int) -> list[str]:
+def workers_on_jax(count: int) -> list[str]:
     """Set up `count` workers in this process as devices of JAX, and return their names in Keras, such as ["cpu:0"].
 
     A worker is a GPU where JAX has GPUs. Elsewhere it is one core, as of `workers`: JAX's CPU is divided into `count`

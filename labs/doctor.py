@@ -13,41 +13,39 @@ PACKAGES = ("numpy", "scipy", "sklearn", "matplotlib", "pydantic", os.environ["K
 _ALONE = "unset PYTHONPATH; export PYTHONNOUSERSITE=1"  # the environment's own packages, and no others
 
 
-def _row(what: str, found: str, means: str, fix: str | None = None) -> dict[str, str | None]:
-    return {"what": what, "found": found, "means": means, "fix": fix}
-
-
 def look() -> list[dict[str, str | None]]:
     """Look at this machine: a list of rows {what, found, means, fix}.
 
     `fix` is None where all is well.
     """
     rows = []
+
+    def row(what, found, means, fix=None):
+        rows.append({"what": what, "found": found, "means": means, "fix": fix})
+
     for name in PACKAGES:
         if found := _elsewhere(name):
             means = "taken in place of the package that the course was tested with"
-            rows.append(_row(name, f"from {found}", means, f"type `{_ALONE}` and start again"))
+            row(name, f"from {found}", means, f"type `{_ALONE}` and start again")
         try:
             importlib.import_module(name)
         except Exception as problem:  # what a broken package raises is its own
             reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
             fix = f"type `{_ALONE}`, then run `make lab` again"
-            return [*rows, _row(name, f"cannot be imported ({reason})", "no training can run", fix)]
+            row(name, f"cannot be imported ({reason})", "no training can run", fix)
+            return rows
     from labs import devices
     from labs.data import cifar10
     from labs.errors import UseError
-
-    def row(*parts):
-        rows.append(_row(*parts))
 
     count, free, have = devices.cores(), devices.memory(), devices.versions()
     found = devices.gpus()
     row("TensorFlow", f"{have['tensorflow'] or 'not installed'}, Keras {have['keras']}", "trainings run")
     workers = f"GPU; at most {len(found)}" if found else f"CPU core; up to {count} workers without sharing cores"
     row("GPUs", f"{len(found)}" if found else "none", f"a worker is a {workers}")
-    means = f"more than {count} workers run, but share cores and are marked oversubscribed"
+    shared = f"more than {count} workers run, but share cores and are marked oversubscribed"
     fix = None if count >= 2 or found else "speedup needs a second core: give the machine 2 cores or more"
-    means = "they read the images" if found else "4 workers can be measured" if count >= 4 else means
+    means = "they read the images" if found else "4 workers can be measured" if count >= 4 else shared
     row("cores", str(count), means, fix)
     if not found:
         products = devices.bfloat16()
@@ -57,11 +55,9 @@ def look() -> list[dict[str, str | None]]:
             None: "mixed_bfloat16 saves memory, and is likely slower than float32",
         }
         row("bfloat16", products or "no operations for it", f"{means[products]}: measured in notebook 25")
-    memory = f"{free / 2**30:.1f} GiB free"
-    if free > 4 * 2**30:
-        row("memory", memory, "enough for every notebook")
-    else:
-        row("memory", memory, "notebook 04 or 05 may run out of memory", "close other programs: 4 GiB free are enough")
+    fix = None if free > 4 * 2**30 else "close other programs: 4 GiB free are enough"
+    means = "notebook 04 or 05 may run out of memory" if fix else "enough for every notebook"
+    row("memory", f"{free / 2**30:.1f} GiB free", means, fix)
     if importlib.util.find_spec("horovod"):
         row("Horovod", have["horovod"], "notebooks on Horovod run")
     else:
@@ -79,6 +75,10 @@ def look() -> list[dict[str, str | None]]:
     except UseError:
         fix = "put cifar-10-batches-py into $LABS_DATA for the course's own figures" if found else None
         row("CIFAR-10", "not found", "the bundled digits are used (real, small)", fix)
+    runs = os.environ.get("LABS_RUNS")  # of the kit's other variables, what uses them refuses a wrong value
+    if runs and not os.path.isdir(runs):
+        means = "no such folder: your runs and your progress are not there"
+        row("LABS_RUNS", repr(runs), means, "make the folder, correct its name, or unset LABS_RUNS")
     return rows
 
 
@@ -87,15 +87,6 @@ def _elsewhere(name):
     own, spec = Path(sysconfig.get_path("purelib")).resolve(), importlib.util.find_spec(name)
     place = Path(spec.origin).resolve().parents[1] if spec and spec.origin else own
     return place if place != own and (own / name).is_dir() else None
-
-
-def runs_folder() -> list[dict[str, str | None]]:
-    """The row, as of `look`, of a $LABS_RUNS that is no folder; commands refuse the kit's other variables by name."""
-    runs = os.environ.get("LABS_RUNS")
-    if not runs or os.path.isdir(runs):
-        return []
-    means = "no such folder: your runs and your progress are not there"
-    return [_row("LABS_RUNS", repr(runs), means, "make the folder, correct its name, or unset LABS_RUNS")]
 
 
 def text(rows: list[dict]) -> str:

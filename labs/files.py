@@ -118,7 +118,7 @@ def installed(file: str) -> bool:
 # batch script NAME_w2.json).
 
 
-def no_name(name: object) -> str | None:
+def name_problem(name: object) -> str | None:
     """Why a run cannot be called `name`, as the end of a sentence; None if it can."""
     if not isinstance(name, str):
         return f"is {printed.an(type(name).__name__)}, not a text"
@@ -129,8 +129,9 @@ def no_name(name: object) -> str | None:
     return None
 
 
-def later(name: str) -> list[str]:
-    """The names of the runs whose earlier run `name` may be: ["a"] of "a.1"; ["a", "a_w2"] of "a.1_w2"; else []."""
+def newer_names(name: str) -> list[str]:
+    """The names that the successor of a run that has moved aside may have: ["a"] of "a.1"; of "a.1_w2", which may be a
+    batch script's, ["a", "a_w2"]; of any other name []."""
     match = re.fullmatch(r"(.+)\.[1-9]\d{0,8}(_w\d+)?", name)
     return list(dict.fromkeys([match[1], match[1] + (match[2] or "")])) if match else []
 
@@ -142,13 +143,13 @@ def move_aside(folder: Path, name: str, batch: bool = False) -> str | None:
     """
     if not any(path.stat().st_size for path in _files_of(folder, name, batch)):
         return None
-    aside = free(folder, name)
+    aside = next_aside(folder, name)
     for path in _files_of(folder, name, batch):
         path.rename(folder / (aside + path.name.removeprefix(name)))
     return aside
 
 
-def free(folder: Path, name: str) -> str:
+def next_aside(folder: Path, name: str) -> str:
     """The next of the names `name`.1, `name`.2, ... that no run in a folder has. Raises OSError."""
     numbers = [re.match(re.escape(name) + r"\.([1-9]\d{0,8})[._]", path.name) for path in folder.iterdir()]
     return f"{name}.{max((int(match[1]) for match in numbers if match), default=0) + 1}"

@@ -1,5 +1,7 @@
-"""Text for people and for programs: without control characters, numbers and plurals, JSON that every reader takes; and
-values in lists and dicts changed or grouped."""
+"""Text for people and for programs: without control characters, numbers and plurals, JSON that every reader takes.
+
+`mapped` and `grouped` print nothing: they make ready what is to be printed, the values in lists and dicts.
+"""
 
 import json
 import math

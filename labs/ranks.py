@@ -2,7 +2,7 @@
 shards.
 
 All ranks must call `gather` and what uses it: require_equal, agree, where_ranks_run, check_shards, compare_weights,
-same_weights.
+require_same_weights.
 """
 
 import hashlib
@@ -75,10 +75,10 @@ def require_equal(variables: "Iterable[keras.Variable]", when: str) -> None:
     by_rank = gather(fingerprints(variables), f"its weights {when}")
     if difference := first_difference(by_rank):
         pairs = zip(variables, by_rank[0], difference[1], strict=False)
-        raise _apart(difference[0], when, next((v.path for v, a, b in pairs if a != b), "their number"))
+        raise _different_networks(difference[0], when, next((v.path for v, a, b in pairs if a != b), "their number"))
 
 
-def _apart(rank, when, variable):
+def _different_networks(rank, when, variable):
     return RankError(
         f"Rank {rank} and rank 0 have different networks {when} (first difference: {variable}): each rank trains its "
         "own. Broadcast at the start, wrap the optimizer with hvd.DistributedOptimizer, and let callbacks that follow "
@@ -96,8 +96,8 @@ def own_seed(seed: int) -> int:
     return int(np.random.SeedSequence([seed, hvd.rank()]).generate_state(1)[0]) if hvd.rank() else seed
 
 
-def where_ranks_run() -> tuple[int, int, bool]:
-    """(this rank, number of nodes, oversubscribed): the last one if any ranks, each pinned to a core, share cores.
+def where_ranks_run() -> tuple[int, bool]:
+    """(number of nodes, oversubscribed: whether any ranks, each pinned to a core, share cores).
 
     Nodes may be simulated on one machine (its boot id tells): ranks on different ones can share cores there.
     """
@@ -105,27 +105,30 @@ def where_ranks_run() -> tuple[int, int, bool]:
 
     from labs import devices
 
-    machine = Path("/proc/sys/kernel/random/boot_id").read_text()
-    places = gather((hvd.cross_rank(), machine, os.sched_getaffinity(0)), "places")
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text()
+    places = gather((hvd.cross_rank(), boot_id, os.sched_getaffinity(0)), "places")
     cores_of_ranks = {}
     for _, machine, cores in places:
         cores_of_ranks.setdefault(machine, []).append(cores)
     shared = any(len(each) > len(set.union(*each)) for each in cores_of_ranks.values())
-    return hvd.rank(), len({node for node, _, _ in places}), shared and not devices.gpus()
+    return len({node for node, _, _ in places}), shared and not devices.gpus()
 
 
-def agree(why: str = "they would not train the same network", /, **values) -> None:
+_SAME = "Start all ranks with the same options and the same data."
+
+
+def agree(why: str = "they would not train the same network", cure: str = _SAME, /, **values) -> None:
     """Raise RankError, on every rank, unless all ranks pass equal values.
 
-    why: what would follow otherwise, as the message says it; values: any that can be pickled and compared, by the names
-    that the message calls them.
+    why, cure: what would follow otherwise and what to do, as the message says it; values: any that can be pickled and
+    compared, by the names that the message calls them.
     """
     by_rank = gather(values, "its settings")
     for name in dict.fromkeys(name for settings in by_rank for name in settings):
         if difference := first_difference([settings.get(name) for settings in by_rank]):
             raise RankError(
                 f"Ranks disagree on {name}: rank 0 has {by_rank[0].get(name)}, rank {difference[0]} has "
-                f"{difference[1]}; {why}. Start all ranks with the same options and the same data."
+                f"{difference[1]}; {why}. {cure}"
             )
 
 
@@ -182,25 +185,25 @@ def compare_weights(model: "keras.Model") -> dict[str, Any]:
     Returns {"ranks", "identical", "sha256", "different"}. identical: whether all weights of all ranks are equal;
     sha256: of rank 0's, the hex digest of the joined hex digests of its weights in order; different: for each rank that
     differs from rank 0 {"rank", "variable" (path of the first that differs, a trained one if there is any),
-    "trainable"}. Moving statistics of batch normalisation are
-    weights, but not trained: each rank has its own, unless they are averaged
-    (labs.hvd.callbacks.MetricAverageCallback). Raises RankError, on every rank, where the numbers of weights differ.
+    "trainable"}. Moving statistics of batch normalisation are weights, but not trained: each rank has its own, unless
+    they are averaged (labs.hvd.callbacks.MetricAverageCallback). Raises RankError, on every rank, where the numbers of
+    weights differ.
     """
     digests = [hashlib.sha256(weight.numpy().tobytes()).hexdigest() for weight in model.weights]
     by_rank = gather(digests, "weights")
     if difference := first_difference([len(own) for own in by_rank]):
-        raise _apart(difference[0], "now", "their number")
+        raise _different_networks(difference[0], "now", "their number")
     different = []
     for rank, own in enumerate(by_rank[1:], 1):
-        apart = [weight for weight, a, b in zip(model.weights, own, by_rank[0], strict=True) if a != b]
-        if apart:
-            first = max(apart, key=lambda weight: weight.trainable)
+        differ = [weight for weight, a, b in zip(model.weights, own, by_rank[0], strict=True) if a != b]
+        if differ:
+            first = max(differ, key=lambda weight: weight.trainable)
             different.append({"rank": rank, "variable": first.path, "trainable": first.trainable})
     whole = hashlib.sha256("".join(by_rank[0]).encode()).hexdigest()
     return {"ranks": len(by_rank), "identical": not different, "sha256": whole, "different": different}
 
 
-def same_weights(model: "keras.Model", when: str = "after the training") -> dict[str, Any]:
+def require_same_weights(model: "keras.Model", when: str = "after the training") -> dict[str, Any]:
     """`compare_weights`; raises RankError, on every rank, if weights that are trained differ between ranks.
 
     when: time of the comparison, for the message, such as "after epoch 2".
@@ -208,5 +211,5 @@ def same_weights(model: "keras.Model", when: str = "after the training") -> dict
     result = compare_weights(model)
     for other in result["different"]:
         if other["trainable"]:
-            raise _apart(other["rank"], when, other["variable"])
+            raise _different_networks(other["rank"], when, other["variable"])
     return result

@@ -2,7 +2,7 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
@@ -30,27 +30,24 @@ def wrong(key: str, says: str) -> PydanticCustomError:
     return PydanticCustomError("key", "{says}", {"key": key, "says": says})
 
 
-def read(path: str | Path, where: object, error: type[Exception]) -> dict[str, Any]:
-    """The tables of a TOML file. Raises `error` with a line that begins with `where`, which names the file."""
-    try:
-        return tomllib.loads(files.read(path).decode("utf-8-sig"))  # an editor may have put a mark in front
-    except (OSError, ValueError, RecursionError) as problem:
-        raise error(f"{where} cannot be read: {problem}. A line is `key = value`, texts are in quotes.") from None
-
-
-def check(
-    model: type[Model], table: dict[str, Any], where: object, error: type[Exception], template: str | None = None
+def read(
+    model: type[Model], path: str | Path, where: object, error: type[Exception], template: str | None = None
 ) -> Model:
-    """The tables of a file as an instance of a pydantic model.
+    """A TOML file as an instance of a pydantic model.
 
     where: names the file; template: the one that explains every key, which is named.
-    Raises `error` with the first mistake, in a line that begins with `where`.
+    Raises `error` with why it cannot be read, or with its first mistake, in a line that begins with `where`.
     """
     try:
-        return model.model_validate(table)
+        text = files.read(path).decode("utf-8-sig")  # an editor may have put a mark in front
+        return model.model_validate(tomllib.loads(text))
+    except OSError as problem:
+        raise error(f"{where} cannot be read: {problem.strerror}. Is it there, and may you read it?") from None
     except ValidationError as problem:
         hint = f" {template} explains every key." if template else ""
         raise error(f"{where}: {first_mistake(problem)}{hint}") from None
+    except (ValueError, RecursionError) as problem:
+        raise error(f"{where} cannot be read: {problem}. A line is `key = value`, texts are in quotes.") from None
 
 
 def first_mistake(problem: ValidationError) -> str:

@@ -22,7 +22,7 @@ import psutil
 from labs import files
 
 EVERY, LOOKS = 1.0, 3  # seconds between two looks at the main thread; so many of them are kept
-BUSY = 0.1  # of a core: a main thread that takes more than this computes, also on a busy machine
+COMPUTES = 0.1  # of one core: a main thread that takes more computes, also where others leave it a part of a core only
 RANKS = ("HOROVOD_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")  # as launchers tell a process its own
 SIZES = ("HOROVOD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 STACKS_VARIABLE = "LABS_STACKS"  # the file that this process, or the one that started it, writes
@@ -68,9 +68,8 @@ def _write(path, about, over):
         frames = traceback.walk_stack(sys._current_frames()[main.ident])
         looks.append([[frame.f_code.co_filename, line, frame.f_code.co_name] for frame, line in frames])
         about |= {"cores": cores / seconds, "thread": thread / seconds, "looks": [*looks], "time": time.time()}
-        about |= {"memory": psutil.Process().memory_info().rss, "state": "sleeping"}
-        if about["thread"] > BUSY:
-            about["state"] = "running"
+        about |= {"memory": psutil.Process().memory_info().rss}
+        about |= {"state": "running" if about["thread"] > COMPUTES else "sleeping"}
         _replace(path, about)
         before = now
     if looks:

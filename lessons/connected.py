@@ -82,7 +82,7 @@ class _ConnectedRank(threading.Thread):
         return None if self.ended else frames[0].f_lineno if frames else 0
 
     def _frames(self):
-        return student_code.students(sys._current_frames().get(self.ident))
+        return student_code.students_frames(sys._current_frames().get(self.ident))
 
     def end(self):
         """Let it end where it waits, and break it off where it computes; one that holds on for 2 s is left behind."""

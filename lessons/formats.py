@@ -24,29 +24,19 @@ def write_folder(dataset: Dataset, folder: str | Path) -> list[str]:
 def write_tfrecords(dataset: Dataset, folder: str | Path, files: int = 4) -> list[str]:
     """Write the samples in their order into `files` TFRecord files, as equal as possible; return the paths, in order.
 
-    A record is a tf.train.Example with `image` (PNG), `label` and `number` (of the sample).
+    A record is a tf.train.Example with `image` (PNG) and `label`.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     written = [f"{folder}/part-{part}-of-{files}.tfrecord" for part in range(files)]
     for path, numbers in zip(written, np.array_split(np.arange(len(dataset.labels)), files), strict=True):
         with tf.io.TFRecordWriter(path) as writer:
             for number in numbers:
-                writer.write(_example(dataset.images[number], dataset.labels[number], number))
+                png = tf.train.BytesList(value=[tf.io.encode_png(dataset.images[number]).numpy()])
+                label = tf.train.Int64List(value=[int(dataset.labels[number])])
+                feature = {"image": tf.train.Feature(bytes_list=png), "label": tf.train.Feature(int64_list=label)}
+                example = tf.train.Example(features=tf.train.Features(feature=feature))
+                writer.write(example.SerializeToString())
     return written
-
-
-def _example(image, label, number):
-    png = tf.train.BytesList(value=[tf.io.encode_png(image).numpy()])
-    feature = {"image": tf.train.Feature(bytes_list=png)}
-    for name, value in (("label", label), ("number", number)):
-        feature[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=[int(value)]))
-    return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
-
-
-def parsed(record: tf.Tensor) -> dict[str, tf.Tensor]:
-    """What is in one record (string scalar): {"image": its PNG, "label", "number"}."""
-    types = {"image": tf.string, "label": tf.int64, "number": tf.int64}
-    return tf.io.parse_single_example(record, {key: tf.io.FixedLenFeature([], type) for key, type in types.items()})
 
 
 class Reads:
@@ -89,7 +79,8 @@ class Reads:
         named = files.map(self._opened)
         return named.flat_map(tf.data.TFRecordDataset).map(lambda data: self._counted(data, "read", len))
 
-    def example(self, record: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """One record (string scalar) to (image uint8 (H, W, 3), label int64, number int64)."""
-        found = parsed(record)
-        return self.image(found["image"]), found["label"], found["number"]
+    def example(self, record: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """One record (string scalar) to (image uint8 (H, W, 3), label int64)."""
+        features = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.int64)}
+        found = tf.io.parse_single_example(record, features)
+        return self.image(found["image"]), found["label"]

@@ -28,7 +28,7 @@ import numpy as np
 
 from labs.checks import kept
 from labs.checks.judging import judges
-from labs.checks.reading import called, close
+from labs.checks.reading import as_rounded, called
 from labs.checks.student_code import tried
 from labs.printed import an
 from lessons.asked import told
@@ -235,7 +235,7 @@ class Value:
         if isinstance(wanted, str):
             return told(answer).strip(" ().,") == told(wanted)
         if isinstance(wanted, float) and not wanted.is_integer():
-            return close(answer, wanted, self.tolerance)
+            return as_rounded(answer, wanted, self.tolerance)
         if not isinstance(wanted, int | float | np.number):
             return alike(answer, wanted)
         return alike(answer, wanted, 1e-9 if abs(wanted) < 1e6 else self.tolerance)

@@ -18,7 +18,6 @@ from labs.results import intervals
 from lessons.reduce import ring_seconds
 
 BACKWARD = 2 / 3  # share of the computation: backward is two of the three products that each layer needs
-THRESHOLD = 128 * 2**20  # bytes of a fused message; Horovod's default from 0.21 on
 CYCLE = 0.001  # seconds between Horovod's looks for work; its default from 0.21 on
 
 
@@ -143,7 +142,7 @@ def fused(tensors, threshold, all_reduce=lambda size: 0.0):
     return found
 
 
-def exposed(tensor_bytes, all_reduce, backward, threshold=THRESHOLD, overlap=1.0):
+def exposed(tensor_bytes, all_reduce, backward, threshold, overlap):
     """Seconds by which the all-reduces of a step lengthen it; all_reduce, threshold: as of `fused`.
 
     overlap 0: all messages, one after the other, when backward has ended. overlap 1: during backward (`backward`

@@ -22,10 +22,6 @@ from statistics import median
 from labs.errors import UseError
 
 
-class TimelineError(UseError):
-    """A file is no timeline, or holds nothing to show; the message says why and what to do."""
-
-
 @dataclass
 class Collective:
     """One tensor in one collective operation. All times in seconds since the timeline began; None if it never came.
@@ -40,7 +36,6 @@ class Collective:
     operation: str
     negotiated: tuple
     arrivals: dict = field(default_factory=dict)
-    begin: float | None = None
     end: float | None = None
     phases: list = field(default_factory=list)
     bytes: int = 0
@@ -50,25 +45,25 @@ class Collective:
 def read(path):
     """All collectives of a timeline file (.json, or .json.gz), a list of Collective in the order of their begin.
 
-    Raises TimelineError: missing file, one that a dying job left without its end, no collective in it.
+    Raises UseError: missing file, one that a dying job left without its end, no collective in it.
     """
     path = Path(path)
     try:
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
             text = file.read()
     except OSError as problem:
-        raise TimelineError(
+        raise UseError(
             f"{path}: no timeline ({problem.strerror}). Rank 0 writes it if HOROVOD_TIMELINE names a file in a folder "
             "that exists: run the job again."
         ) from None
     try:
         found = _collectives(json.loads(text, strict=False))  # Horovod escapes nothing in a tensor's name
     except ValueError:
-        raise TimelineError(
+        raise UseError(
             f"{path}: the file has no end: the job has died, or is still running. Read its .err, and run it again."
         ) from None
     if not found:
-        raise TimelineError(
+        raise UseError(
             f"{path}: no events: the job ended before the first exchange, or another rank was asked (rank 0 writes the "
             "timeline)."
         )
@@ -93,7 +88,7 @@ def _collectives(events):
             top = not stack and not negotiates
             if top:
                 buffer += not joining
-                item.begin, item.buffer = time, buffer
+                item.buffer = buffer
             joining = top
             stack.append((name, time))
         elif kind == "X":
@@ -117,12 +112,12 @@ def steps(events):
 
     Gradients are the tensors with `grad` in their name or, without such tensors, all; a new step begins where a tensor
     comes again.
-    Raises TimelineError if no all-reduce was finished.
+    Raises UseError if no all-reduce was finished.
     """
     done = [e for e in events if e.operation == "allreduce" and e.end is not None]
     done = [e for e in done if "grad" in e.tensor.lower()] or done
     if not done:
-        raise TimelineError("No all-reduce in this timeline was finished, so there is no step. Read the job's .err.")
+        raise UseError("No all-reduce in this timeline was finished, so there is no step. Read the job's .err.")
     turns, count = {}, Counter()
     for item in done:
         turns.setdefault(count[item.tensor], []).append(item)
@@ -169,7 +164,7 @@ def summary(events):
     behind_seconds a lower one. Gradients that are all announced at once, at the end, leave nothing within. What lies
     within need not be free: on the same cores, an all-reduce slows backward down. What lies behind may be beside the
     update of the weights.
-    Raises TimelineError: see `steps`.
+    Raises UseError: see `steps`.
     """
     rows = []
     for number, items in enumerate(steps(events), 1):
@@ -193,25 +188,6 @@ def summary(events):
                     for rank in sorted({rank for arrivals in known for rank in arrivals})
                 },
                 "last": last.most_common(1)[0][0] if last else None,
-            }
-        )
-    return rows
-
-
-def messages(events):
-    """The messages of the last training step as rows (dict), in order: message (from 1), tensors, bytes, names, and
-    the seconds of its all-reduce. Tensors that Horovod fused share a message. Raises TimelineError: see `steps`."""
-    items, rows = steps(events)[-1], []
-    for number, buffer in enumerate(sorted({item.buffer for item in items}), 1):
-        members = [item for item in items if item.buffer == buffer]
-        spans = _phases(members[:1], is_reduction) or [(members[0].begin, members[0].end)]
-        rows.append(
-            {
-                "message": number,
-                "tensors": len(members),
-                "bytes": sum(item.bytes for item in members),
-                "names": [item.tensor for item in members],
-                "seconds": covered(spans),
             }
         )
     return rows

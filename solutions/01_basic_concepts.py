@@ -355,7 +355,7 @@ predict("concepts.12", idle_share)
 # copies of the network. Sending data from one device to another takes no time in this simulation.
 
 # %%
-plots.show(pictures.compare(device_count=4, micro_batches=4))
+plots.show(pictures.parallelism(device_count=4, micro_batches=4))
 
 # %% [markdown]
 # Check the middle diagram: add up its boxes, and divide by what 4 devices could have done in the same time.

@@ -138,18 +138,19 @@ if check("averages.3", weighted):
 # That is why input pipelines give all workers batches of equal size: they drop the last, partial batch, or fill it up
 # with extra samples.
 #
-# MirroredStrategy and Horovod train in this way. What do the workers send each other, and when?
+# MirroredStrategy and Horovod train in this way: gradients travel, at every step. Suppose that each worker takes SGD
+# steps with its *own* gradients instead, and their *weights* are averaged. Is the result the same?
 #
-# - **a**: each worker's parameters, after every epoch
-# - **b**: all gradients, to rank 0, at every step; rank 0 updates the parameters and sends them back
-# - **c**: gradients, at every step; each worker ends up with their mean and makes the update itself
-# - **d**: the samples, at every step, so that each worker sees the whole batch
+# - **a**: no, never
+# - **b**: yes, after one step and after ten
+# - **c**: yes after one step, no after ten
+# - **d**: only if all the gradients are equal
 
 # %% labs={"id": "averages.4"}
 ### BEGIN SOLUTION
-what_travels = "c"
+same_weights = "c"
 ### END SOLUTION
-check("averages.4", what_travels)
+check("averages.4", same_weights)
 
 # %% [markdown]
 # ## Synchronous: the slowest sets the step
@@ -200,7 +201,7 @@ if answered("averages.5"):
 
 # %% [markdown]
 # The more workers there are, the more likely it is that *somebody* is late. Change the number of workers and the
-# spread. In the left plot, the orange lines are barriers. Which worker is the last to reach each of them?
+# spread. The orange lines are barriers. Which worker is the last to reach each of them?
 
 # %%
 widgets.explore(pictures.barrier, workers=(2, 256, 2), spread=(0.0, 1.0, 0.05))

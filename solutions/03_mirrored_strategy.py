@@ -61,13 +61,14 @@ print("result on  ", result.device)
 outcome("mirrored.1", len({plain.device, result.device}), how="counted")
 
 # %% [markdown]
-# On how many devices is `plain` stored?
+# Without a strategy, an epoch takes 60 s on a machine with 4 GPUs. How many seconds would it take with only one of
+# them?
 
 # %% labs={"id": "mirrored.2"}
 ### BEGIN SOLUTION
-devices_with_plain = 1
+seconds_on_one = 60
 ### END SOLUTION
-check("mirrored.2", devices_with_plain)
+check("mirrored.2", seconds_on_one)
 
 # %% [markdown]
 # On its own, TensorFlow uses the first device and leaves the others idle. The same is true of GPUs.
@@ -345,18 +346,19 @@ gradient_bytes = 4 * sum(int(np.prod(w.shape)) for w in resnet.trainable_weights
 check("mirrored.8", gradient_bytes)
 
 # %% [markdown]
-# When are gradients exchanged?
+# These bytes are exchanged at every step, between the backward pass and the update. Now the local batch doubles. How
+# many are exchanged in an *epoch*?
 #
-# - **a**: after every epoch, when the replicas exchange their parameters
-# - **b**: at every step, after the backward pass and before the update
-# - **c**: at every step, through replica 0, which collects all the gradients and sends out new parameters
-# - **d**: at every step, before the forward pass, when the batch is divided
+# - **a**: as many: the images are the same
+# - **b**: half as many: there are half as many steps
+# - **c**: as many: half as many steps, twice as many in each
+# - **d**: twice as many: twice as many images per replica
 
 # %% labs={"id": "mirrored.9"}
 ### BEGIN SOLUTION
-when = "b"
+in_an_epoch = "b"
 ### END SOLUTION
-check("mirrored.9", when)
+check("mirrored.9", in_an_epoch)
 
 # %% [markdown]
 # ## From the sequential script to four replicas

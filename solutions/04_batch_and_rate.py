@@ -21,7 +21,6 @@ from labs import models, presets
 from labs.checks import check, outcome, predict
 from labs.show import plots, tables
 from lessons import counts
-from lessons.batch_and_rate import pictures
 
 plan = presets.choose()
 print(f"preset {plan.name}: {plan.models[0]}, images of {plan.image_size}x{plan.image_size}")
@@ -30,15 +29,13 @@ print(f"preset {plan.name}: {plan.models[0]}, images of {plan.image_size}x{plan.
 # ## What fills the memory
 #
 # You know the four parts from notebook 01: **weights**, **gradients**, **optimizer** state (here, SGD with momentum),
-# and **activations**. The picture shows their sizes for several batch sizes, computed from the model's layers:
+# and **activations**. The table shows their sizes for several batch sizes, computed from the model's layers:
 
 # %%
 network = models.network("ResNet50V2", image_size=32, classes=10)
 parts = {batch: counts.memory(network, batch, optimizer_slots=1) for batch in (1, 64, 256, 512)}
-plots.show(pictures.memory(parts))
-
-# %%
-tables.show([{"part": part, "bytes for 1 image": size} for part, size in parts[1].items()])
+rows = [{"part": part} | {f"{batch} images (GiB)": parts[batch][part] / 2**30 for batch in parts} for part in parts[1]]
+tables.show(rows)
 
 # %% [markdown]
 # Only the activations grow with the batch. They are the layers' inputs and outputs that the backward pass reads again.
@@ -61,7 +58,7 @@ print(f"counts.memory: {parts[1]['activations']:,} bytes")
 
 # %% [markdown]
 # At which batch size do the activations take up as much memory as the other three parts together? `parts[1]` is a
-# dictionary of the byte counts in the table.
+# dictionary of the bytes for one image.
 
 # %% labs={"id": "rate.1"}
 ### BEGIN SOLUTION
@@ -124,7 +121,7 @@ def double(step):
 print(f"budget for a step: {plan.memory / 2**30:.3g} GiB" if plan.memory else "budget: the memory of the GPU")
 
 # %% [markdown]
-# **Predict first**, using the picture: what is the largest batch size that fits? Leave out the optimizer, since the
+# **Predict first**, using the table: what is the largest batch size that fits? Leave out the optimizer, since the
 # search trains without momentum. If you have no GPU, take the activations alone: the budget is for what comes on top of
 # the first step.
 
@@ -148,13 +145,12 @@ def measured(batch):
         raise MemoryError
 
 
-plots.show(pictures.search(result))
 fits, fails = result["largest"], result["fails"]
 print("the loop on these steps:", double(measured), "maxbatch.search:", (fits, fails))
 outcome("rate.3", fits, (fits, fails) if fails else None)
 
 # %% [markdown]
-# The limit lies between the two sizes in brackets. Compare it with the bars.
+# The limit lies between the two sizes in brackets. Compare it with the first table.
 #
 # At first, the number of images per second rises with the batch size; then it hardly changes. (There is only one step
 # per size, so these speeds are rough.) On a GPU, small batches lose more:
@@ -181,13 +177,14 @@ text = error_file.read_text(errors="replace")
 print(f"{error_file}, its last 900 characters:\n\n{text[-900:]}")
 
 # %% [markdown]
-# Find the line that names the tensor for which there was not enough memory. (You can search for it in `text`.)
+# The search above quotes the line that names the tensor. How many bytes was this float32 tensor to take up?
 
 # %% labs={"id": "rate.4"}
 ### BEGIN SOLUTION
-evidence_line = next(line for line in text.splitlines() if line.startswith("OOM"))
+tensor_bytes = 4 * prod(map(int, result["evidence"]["line"].partition("shape[")[2].partition("]")[0].split(",")))
 ### END SOLUTION
-check("rate.4", evidence_line, result)
+if check("rate.4", tensor_bytes, result) and plan.memory:
+    print(f"{float(tensor_bytes) / plan.memory:.1%} of the budget: the other tensors of the step were there before it")
 
 # %% [markdown]
 # ## Closer to the limit
@@ -298,8 +295,8 @@ check("rate.8", answer)
 # `OOM when allocating tensor with shape[...]` in the search's .err file; the first number in this shape is the batch
 # size that failed. The activations set the limit. Weights, gradients and optimizer state do not depend on the batch
 # size, and the tensor that could not be allocated is an activation or its gradient, of shape batch x height x width x
-# channels. The optimizer in the picture has momentum, which the search leaves out. My prediction in rate.3 was 256; the
-# outcome is shown below the search, with the next size that was tried.
+# channels. The optimizer in the first table has momentum, which the search leaves out. My prediction in rate.3 was 256;
+# the outcome is shown below the search, with the next size that was tried.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -319,11 +319,10 @@ runs = experiments.on_1_and_2_ranks("scripts/colleague.py", "colleague", local_b
 
 # %%
 if runs:
-    plots.show(pictures.epoch_times({"colleague.py": list(runs.values())}))
+    plots.show(plots.scaling(list(runs.values()), ["epoch time"]))
 
 # %% [markdown]
-# Two ranks are indeed no faster than one. (A few epochs without an interval: do not read more into the seconds.) The
-# run records show what the ranks did:
+# Two ranks are indeed no faster than one. The run records show what the ranks did:
 
 # %%
 if runs:
@@ -342,8 +341,7 @@ if runs:
 
 # %% [markdown]
 # How many images did all ranks together process in one epoch, in the run on 1 rank and in the run on 2? Compute both
-# numbers from `record_1` and `record_2`. They have the fields
-# `steps`, `global_batch` and `dataset_images`.
+# numbers from the fields `steps`, `global_batch` and `dataset_images` of `record_1` and `record_2`.
 
 # %% labs={"id": "sharding.12"}
 record_1, record_2 = runs.get(("colleague", 1)), runs.get(("colleague", 2))
@@ -388,22 +386,17 @@ if answered("sharding.14") and runs:
     runs |= experiments.on_1_and_2_ranks(script, "repaired", local_batch)
 repaired = runs.get(("repaired", 2))
 
-# %%
-if repaired:
-    plots.show(
-        pictures.epoch_times({"colleague.py": [record_1, record_2], "repaired.py": [runs["repaired", 1], repaired]})
-    )
-    outcome("sharding.11", repaired.epoch_seconds.value / runs["repaired", 1].epoch_seconds.value)
-
 # %% [markdown]
-# On 1 rank, both scripts do the same. On 2 ranks:
+# On 1 rank, both scripts do the same. What differs on 2?
 
 # %%
 if repaired:
+    outcome("sharding.11", repaired.epoch_seconds.value / runs["repaired", 1].epoch_seconds.value)
     tables.show(
         [
             {
-                "script": name,
+                "script": f"{name}.py",
+                "ranks": ranks,
                 "global_batch": record.global_batch,
                 "learning_rate": record.configuration.learning_rate,
                 "steps": record.steps,
@@ -412,13 +405,13 @@ if repaired:
                 "epoch (s)": record.epoch_seconds.value,
                 "step (ms)": 1000 * record.epoch_seconds.value / record.steps,
             }
-            for name, record in (("colleague.py", record_2), ("repaired.py", repaired))
+            for (name, ranks), record in runs.items()
         ]
     )
 
 # %% [markdown]
-# There are half as many steps, and every image is read once. In a step, each rank still processes one local batch. The
-# epoch time need not fall to one half: two ranks share the machine and wait for each other.
+# On 2 ranks, there are half as many steps, and every image is read once. In a step, each rank still processes one local
+# batch. The epoch time need not fall to one half: two ranks share the machine and wait for each other.
 #
 # The loss is higher because the weights were updated half as often. But each update is better: its gradient comes from
 # 128 different images instead of the same 64 on both ranks.

@@ -161,7 +161,7 @@ node_of_6, local_rank_of_6 = 1, 2
 check("horovod.6", node_of_6, local_rank_of_6)
 
 # %%
-from labs.show import plots
+from labs.show import plots, tables
 from lessons.horovod_training import pictures
 
 if answered("horovod.6"):
@@ -354,8 +354,6 @@ check("horovod.17", why_identical)
 # ## How much faster?
 
 # %%
-from labs.show import tables
-
 runs = results.load(files.values())
 tables.scaling(runs)
 weak, strong = runs[[*files].index("ResNet50_horovod_w2")], runs[-1]
@@ -373,7 +371,7 @@ plots.show(plots.scaling(runs[:-1]))
 # %%
 from labs.results import intervals, metrics
 
-counted, _ = metrics.quiet_rounds(strong, weak)
+counted, _ = metrics.undisturbed_rounds(strong, weak)
 if counted:
     ratio = intervals.paired([strong.rounds[n] for n in counted], [weak.rounds[n] for n in counted])
     print(f"epoch of strong / weak scaling: {ratio.value:.2f}", *(f"{end:.2f}" for end in ratio.interval or ()))

@@ -232,12 +232,6 @@ ratio_high = first["fails"] / second["largest"]
 if check("resnet152.7", ratio_low, ratio_high, first, second) and pair == (small, large):
     outcome("resnet152.6", first["largest"] / second["largest"], (float(ratio_low), float(ratio_high)))
 
-# %%
-from labs.show import plots
-from lessons.batch_and_rate import pictures
-
-plots.show(pictures.search(search[pair[1]]))
-
 # %% [markdown]
 # The largest batch need not be the fastest. Once the number of images per second has stopped rising, a larger batch
 # gains nothing on *one* worker. On many workers it still helps, because there are fewer exchanges per image.

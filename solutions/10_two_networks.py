@@ -218,7 +218,7 @@ if contrast_right and answer_right and found.interval:
     times = []
     for name in (small, large):
         of_1, of_2 = (next(run for run in runs if (run.model, run.workers) == (name, n)) for n in (1, 2))
-        counted, _ = metrics.quiet_rounds(of_2, of_1)  # without rounds in which other programs ran
+        counted, _ = metrics.undisturbed_rounds(of_2, of_1)  # without rounds in which other programs ran
         times += [[run.rounds[n] for n in counted] for run in (of_1, of_2)]
     centre, error = contrast(*times)
     print(f"your ratio: {exp(centre):.3f} (the kit's: {found.ratio:.3f}), standard error of its logarithm {error:.3f}")

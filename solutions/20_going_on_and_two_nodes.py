@@ -290,19 +290,14 @@ if devices.has("horovod"):
 # %% [markdown]
 # ## What do the ranks wait for?
 #
-# A gradient can be averaged only when *all* ranks have computed it. How many tensors does Horovod average in each step
-# of ResNet50V2, and how many bytes do they take up in total? (Count in float32; 2 or 3 digits are enough.)
+# A gradient can be averaged only when *all* ranks have computed it. In each step, Horovod averages one tensor for each
+# trainable variable. Together, these tensors are the gradient, as counted in notebook 09:
 
-# %% labs={"id": "nodes.10"}
-from labs import models
+# %%
 from lessons import counts
 
-network = models.network("ResNet50V2", image_size=32, classes=10)
-### BEGIN SOLUTION
-tensors = len(network.trainable_weights)
-size = counts.memory(network, batch=1)["gradients"]
-### END SOLUTION
-check("nodes.10", tensors, size)
+facts = counts.of("ResNet50V2", image_size=32, classes=10)
+print(f"gradient of ResNet50V2: {facts.tensors} tensors, {facts.gradient_bytes:,} bytes")
 
 # %% [markdown]
 # Horovod can record when each rank announced each tensor, and when the tensor was averaged: set `HOROVOD_TIMELINE` to a
@@ -335,24 +330,15 @@ plots.show(timelines.figure(events, kind=kind))
 # %% [markdown]
 # The upper curves rise while the backward pass works its way from the last layer to the first. Where one rank's curve
 # is higher, that rank has announced more gradients than the other. The curve of averaged gradients can only follow the
-# slower rank. In the lower part, each block is one message.
+# slower rank. In the lower part, each block is one message; the title counts them.
 #
-# Do you see fewer tensors than you counted? Where a block adds the outputs of two convolutions, the biases of both have
-# the same gradient. TensorFlow notices this, so Horovod averages each such pair only once.
+# Does the title count fewer tensors than were printed above? Where a block adds the outputs of two convolutions, the
+# biases of both have the same gradient. TensorFlow notices this, so Horovod averages each such pair only once.
 #
 # Every message has a start-up cost. So Horovod **fuses** tensors that are ready at the same time into one buffer, and
-# sends the buffer as one message. These messages contain the most tensors:
-
-# %%
-messages = sorted(timeline.messages(events), key=lambda row: -row["tensors"])[:4]
-shown = [row | {"MB": row["bytes"] / 1e6, "ms": 1000 * row["seconds"], "first": row["names"][0]} for row in messages]
-tables.show(
-    shown, ("message", "tensors", "MB", "ms", "first"), {"ms": "all-reduce (ms)", "first": "first tensor in it"}
-)
-
-# %% [markdown]
-# Now one rank is slow: rank 1 pauses for 50 ms in each step of a small network. This timeline has one row for each
-# tensor.
+# sends the buffer as one message: there are fewer messages than tensors.
+#
+# Now one rank is slow: rank 1 pauses for 50 ms in each step of a small network.
 
 # %%
 if devices.has("horovod"):
@@ -363,13 +349,13 @@ if devices.has("horovod"):
     plots.show(timelines.figure(slow))
 
 # %% [markdown]
-# Which rank waits in each step: 0 or 1? The marks tell you.
+# Which rank waits in each step: 0 or 1? The curves tell you.
 
-# %% labs={"id": "nodes.11"}
+# %% labs={"id": "nodes.10"}
 ### BEGIN SOLUTION
 waiting_rank = 0
 ### END SOLUTION
-check("nodes.11", waiting_rank)
+check("nodes.10", waiting_rank)
 
 # %%
 if devices.has("horovod"):

@@ -25,7 +25,6 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""  # small experiments: they run on CPU co
 
 from labs import devices, jobs, presets  # import this first: it sets up TensorFlow
 from labs.checks import answered, check, outcome, predict
-from labs.measure import allreduce
 from labs.results import intervals
 from labs.show import plots, tables
 from lessons.when_workers_do_not_help import compared, pictures, steps, trials
@@ -67,10 +66,9 @@ for filters in sizes:
 tables.show(rows, ("filters", "tensors", "weights", "bytes"), {"bytes": "bytes to exchange in a step"})
 
 # %% [markdown]
-# The global batch size is fixed: all the ranks together process 32 images per step. One rank processes all 32, two
-# ranks process 16 each, and four ranks process 8 each. (In notebooks 05 and 08, the batch size per worker was fixed,
-# and the global batch grew with the number of workers. A fixed global batch is harder to scale. It is called **strong
-# scaling**.)
+# The global batch size is fixed: all the ranks together process 32 images per step. One rank processes all 32, and two
+# ranks process 16 each. (In notebooks 05 and 08, the batch size per worker was fixed, and the global batch grew with
+# the number of workers. A fixed global batch is harder to scale. It is called **strong scaling**.)
 #
 # **Predict** for the smallest network: what is the step time on two ranks, divided by that on one? Give a number;
 # below 1 means that two ranks are faster.
@@ -82,69 +80,37 @@ two_over_one = 2.0
 predict("workers.2", two_over_one)
 
 # %% [markdown]
-# The kit's cost model also makes a prediction, before any training on two ranks. It needs two measurements: the step
-# times of one rank with different batch sizes, and the latency and bandwidth of an all-reduce without any training.
-
-# %%
-rounds, of_round = (3, 4) if quick else (6, 10)
-expected = {2: {}}
-if devices.has("horovod"):
-    alone = steps.measure(1, sizes, rounds=rounds, steps=of_round, launcher="mpiexec")
-    link = allreduce.measure(2, sizes=(2**10, 2**14, 2**18, 2**22), repeats=8, launcher="mpiexec", runs=jobs.folder())
-    print(
-        f"all-reduce: {1e6 * link['latency']['value']:.0f} us per message, {link['bandwidth']['value'] / 1e6:.0f} MB/s"
-    )
-    expected = {2: steps.predicted(alone, link, ranks=2)}
-
-# %%
-rows = []
-for filters, seconds in expected[2].items():
-    one = np.mean(alone["seconds"][filters]["alone 32"])
-    rows.append({"filters": filters, "one": 1000 * one, "two": 1000 * seconds, "ratio": seconds / one})
-headers = {"one": "one rank (ms), measured", "two": "two ranks (ms), predicted", "ratio": "two / one, predicted"}
-tables.show(rows, ("filters", "one", "two", "ratio"), headers)
-
-# %% [markdown]
 # Now measure it. In each round, four kinds of step take turns:
 #
 # - one rank alone, with the whole batch;
 # - one rank alone, with its share of the batch;
-# - all the ranks at the same time, each with its share, without an exchange;
-# - all the ranks at the same time, each with its share, with the exchange.
-#
-# Two ranks exchange over MPI. Four ranks do so only if each has a core of its own, because ranks that wait in MPI take
-# processor time from the ranks that share their cores. Otherwise they use Gloo.
+# - both ranks at the same time, each with its share, without an exchange;
+# - both ranks at the same time, each with its share, with the exchange.
 
 # %%
+rounds, of_round = (3, 4) if quick else (6, 10)
 if devices.has("horovod"):
-    found = [steps.measure(2, sizes, rounds=rounds, steps=of_round, launcher="mpiexec")]
-    if not quick:
-        by = "horovodrun" if devices.oversubscribed(4) else "mpiexec"  # Gloo, or MPI
-        found.append(steps.measure(4, [sizes[0], sizes[-1]], rounds=rounds, steps=of_round, launcher=by))
-    ratios = steps.times_as_long(found[0])
+    found = steps.measure(sizes, rounds=rounds, steps=of_round)
+    ratios = steps.times_as_long(found)
     outcome("workers.2", ratios[sizes[0]].value, ratios[sizes[0]].interval)
-    plots.show(pictures.pays(alone, found, expected))
+    plots.show(pictures.pays(found))
 
 # %% [markdown]
-# Each point is one network. Above the dashed line, several ranks are slower than one; where a curve crosses the line,
-# more ranks begin to pay off. Where the measurement lies above the prediction of the cost model, one reason is that the
-# model includes the computing and the links, but ignores that two processes on one machine slow each other down.
-#
-# Compare points of the same curve only: the curves were measured one after the other, and four ranks may use Gloo where
-# two use MPI.
+# Each point is one network. Above the dashed line, two ranks are slower than one; where the curve crosses the line, a
+# second rank begins to pay off.
 #
 # The next figure divides a step into four parts:
 #
 # - **start of operations**: the time that a step with 0 images would take, because every operation has to be started,
 #   however few images it gets;
 # - **computing**: the time that grows with the number of images;
-# - **sharing the machine**: how much longer a step takes when all the ranks compute at the same time, without an
-#   exchange, than when one rank computes alone;
+# - **sharing the machine**: how much longer a step takes when both ranks compute at the same time, without an exchange,
+#   than when one rank computes alone;
 # - **exchange and waiting**: how much the exchange lengthens the step.
 #
 # The figure shows each part as a share of the complete step (with the exchange) in the same round. The parts are
 # differences between measured step times. No part can really take less than 0 seconds, so a network with a negative
-# part is marked as too noisy: run the cell with `steps.measure(2, ...)` again when the machine is quiet.
+# part is marked as too noisy: run the cell with `steps.measure` again when the machine is quiet.
 
 # %%
 if devices.has("horovod"):
@@ -168,18 +134,14 @@ check("workers.3", speedup)
 
 # %%
 if answered("workers.3") and devices.has("horovod"):
-    columns = {"2 ranks, measured": steps.measured(found[0])}
-    columns |= {f"{ranks} ranks, computed": steps.speedups(found[0], speedup, ranks) for ranks in (8, 32)}
+    columns = {f"{ranks} ranks, computed": steps.speedups(found, speedup, ranks) for ranks in (8, 32)}
     rows = [{"filters": filters} | {name: of[filters] for name, of in columns.items()} for filters in sizes]
     tables.show(rows, ("filters", *columns))
 
 # %% [markdown]
-# The brackets contain 95 % intervals over the rounds. For 2 ranks, the table shows only the measured speedup: your
-# function would give the same number, because the parts come from the same measurement.
-#
-# For 8 and 32 ranks, your function assumes the best case: the exchange takes no longer with more ranks, and each rank
-# has a core of its own. Even then the speedup has a limit, because neither the time to start operations nor the
-# exchange is split among the ranks.
+# The brackets contain 95 % intervals over the rounds. Your function assumes the best case: the exchange takes no longer
+# with more ranks, and each rank has a core of its own. Even then the speedup has a limit, because neither the time to
+# start operations nor the exchange is split among the ranks.
 #
 # Why does a second rank not help the *smallest* network?
 #

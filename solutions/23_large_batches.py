@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Large batches, idle cores, late workers
 #
-# **Time: 70 minutes, including 3 minutes of computing on 2 cores.** Five optional parts at the end take about 40
+# **Time: 70 minutes, including 3 minutes of computing on 2 cores.** Three optional parts at the end take about 25
 # minutes more.
 #
 # **Paths:** only *everything* contains this notebook.
@@ -26,7 +26,7 @@ import time
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # small experiments: they run on CPU cores, also where there is a GPU
 
 from labs import devices, jobs, presets, results  # import this first: it sets up TensorFlow
-from labs.checks import answered, check, outcome, predict
+from labs.checks import answered, check, outcome, predict, predictions
 from labs.results import intervals
 from labs.show import plots, tables
 from lessons.when_workers_do_not_help import compared, pictures, small, trials
@@ -106,7 +106,8 @@ plots.show(pictures.accuracy_by(accuracies, xlabel="batch (images)", title="thre
 # network, so training **diverges**: the final loss is far above 2.3 = ln 10, the loss of a network that considers all
 # ten digits equally likely. The steps were so large that nearly all hidden units, which use tanh, are at -1 or 1, where
 # their gradients are close to 0, and the network classifies nearly every image as the same digit. So the linear rule
-# has a limit, which you will look for in section 2.
+# has a limit, which you will look for in section 2. (Other rules multiply the rate by a smaller power of the factor:
+# its square root, as in notebook 04, or the power 2/3, an example that no theory prescribes.)
 #
 # The same batch sizes and the same images gave three different answers. With the same number of steps and tuned rates,
 # how much of the large batch's disadvantage is left?
@@ -259,13 +260,14 @@ if answered("batches.8"):
         begin = time.perf_counter()
         trained = search(starts, rates_to_search, len(places))
         durations.append(time.perf_counter() - begin)
-        plans[title] = starts.bars()
+        plans[title] = starts.times()
     outcome("batches.7", durations[0] / durations[1])
-    plots.show(pictures.schedule(plans))
+    headers = {"from": "began after (s)", "to": "printed its last line after (s), measured"}
+    tables.show([{"search": title} | run for title, runs in plans.items() for run in runs], headers=headers)
 
 # %% [markdown]
 # How much can a single search of each kind show? The ratio of their times has no interval, and it includes the effect
-# of whatever else the machine was doing during each search. Look at the bars: if the runs within one search differ by
+# of whatever else the machine was doing during each search. Look at the table: if the runs within one search differ by
 # 5 s, and the two searches also differ by 5 s, the ratio tells you nothing. For a better answer, repeat both searches
 # several times in random order.
 #
@@ -332,9 +334,12 @@ late |= {
 if all(late.values()):
     fair, unfair = (late[name]["accuracy"] for name in ("barrier, sorted", "left out, sorted"))
     outcome("batches.10", "equal" if abs(fair - unfair) < 0.02 else "higher" if unfair > fair else "lower")
-    rows = [{"run": name, "used": ", ".join(map(str, result["used"]))} for name, result in late.items()]
-    tables.show(rows, ("run", "used"), {"used": "gradients used of workers 0 to 3"})
-    plots.show(pictures.late(late))
+    rows = []
+    for name, result in late.items():
+        row = {"run": name, "ms": 1000 * np.median(result["seconds"]), "accuracy": result["accuracy"]}
+        rows.append(row | {"used": ", ".join(map(str, result["used"]))})
+    headers = {"ms": "half of the steps take at most (ms)", "accuracy": "test accuracy (one run of each kind)"}
+    tables.show(rows, headers=headers | {"used": "gradients used of workers 0 to 3"})
 
 # %% [markdown]
 # If a worker is late only now and then, the others can go on without it in those steps. If it is always late, fix it
@@ -354,8 +359,8 @@ check("batches.11", share_of_steps)
 # ## W1
 #
 # A colleague is training a network on 2 workers and wants to use 64. Write your advice in 6 to 8 sentences, with
-# numbers from your experiments here and in notebook 22; the cell below the questions lists some. Answer these
-# questions:
+# numbers from your experiments here and in notebook 22; the cell below the questions lists the outcomes of your
+# predictions. Answer these questions:
 #
 # - Which part of a step do additional workers divide, and which parts do they not? What would you measure first?
 # - How rarely may the workers exchange, and what does this depend on besides speed?
@@ -364,7 +369,12 @@ check("batches.11", share_of_steps)
 # - What would you rather do with idle cores, and what would a few slow workers among the 64 cost?
 
 # %%
-compared.outcomes("22_when_workers_do_not_help", "23_large_batches")
+rows = []
+for each in predictions():
+    if each["notebook"] in ("22_when_workers_do_not_help", "23_large_batches") and each["outcome"] is not None:
+        low, high = each["interval"] or (None, None)
+        rows.append({"prediction": each["title"], "outcome": each["outcome"], "low": low, "high": high})
+tables.show(rows, ("prediction", "outcome", "low", "high"), {"low": "95 % interval, from", "high": "to"})
 
 # %% [markdown] labs={"id": "W1", "kind": "answer"}
 # ### W1: your answer
@@ -390,8 +400,8 @@ compared.outcomes("22_when_workers_do_not_help", "23_large_batches")
 # - Far above the critical batch size, more images save no steps.
 # - Separate training runs exchange nothing. The workers of a single run wait for the slowest of them.
 #
-# Next: `24_faster_steps`. Five optional parts follow. They go deeper into the critical batch size, the
-# search and the late worker; no later notebook needs them.
+# Next: `24_faster_steps`. Three optional parts follow. They go deeper into the critical batch size and
+# the late worker, and into a step that is clipped; no later notebook needs them.
 #
 # ## Optional: the critical batch size from a single run
 #
@@ -485,59 +495,6 @@ check("batches.14", what_follows)
 # the start, grows fast and then levels off, and the noise scale is not a reliable estimate of it. With a batch size
 # that grew in this way, a model with a billion weights reached the same loss in 43 % fewer steps.
 #
-# ## Optional: stop bad runs early
-#
-# (About 10 minutes.) In section 3, you could have stopped most of the four runs after one epoch. **Successive halving**
-# does that. All the runs begin. After certain numbers of epochs, called *rungs*, they are compared, and only the best
-# third continue. Suppose that there are 27 runs with random rates, and rungs after 1, 3, 9 and 27 epochs. After the
-# first epoch, 9 of the runs continue. How many epochs do all the runs take in total? (A run that continues keeps the
-# epochs that it has already completed.)
-
-# %% labs={"id": "batches.15"}
-### BEGIN SOLUTION
-epochs_in_all = 27 * 1 + 9 * 2 + 3 * 6 + 1 * 18
-### END SOLUTION
-check("batches.15", epochs_in_all)
-
-# %% [markdown]
-# Compare this search with two others that complete every run: one trains with all the rates, the other with only as
-# many rates as fit into the same number of epochs.
-
-# %%
-rungs, most = ((1, 3, 9), 9) if quick else ((1, 3, 9, 27), 27)
-budgets = {
-    "all to the end": (most, rungs[-1:]),
-    "the best third goes on": (most, rungs),
-    "3 rates, to the end": (3, rungs[-1:]),
-}
-searched = {name: [] for name in budgets}
-for seed in seeds:
-    drawn = 10 ** np.random.default_rng(seed).uniform(-3, 0.7, most)  # rates from 0.001 to 5, as likely in each decade
-    for name, (trained_rates, of_rungs) in budgets.items():
-        searched[name].append(trials.search(drawn[:trained_rates], of_rungs, seed=seed))
-plots.show(pictures.stopping(searched))
-
-# %% [markdown]
-# The two cheap searches use the same number of epochs, except with the preset `test` (21 and 27). Is it better to stop
-# bad runs early, or to train with all three rates to the end? Each seed gives a pair of results, because the three
-# rates are the first three of the longer list, and their runs see the same batches. `gains` contains the difference in
-# accuracy for each seed. What do the differences show about stopping early: `"better"`, `"worse"` or `"can't tell"`?
-
-# %% labs={"id": "batches.16"}
-pairs = zip(searched["the best third goes on"], searched["3 rates, to the end"])
-gains = [stopped - whole for (stopped, _), (whole, _) in pairs]
-low, high = intervals.plain(gains)
-print(f"mean difference {np.mean(gains):.4f}, 95 % interval from {low:.4f} to {high:.4f}, {len(gains)} seeds")
-### BEGIN SOLUTION
-told = "better" if low > 0 else "worse" if high < 0 else "can't tell"
-### END SOLUTION
-check("batches.16", told, gains)
-
-# %% [markdown]
-# With many workers, each rung is a barrier: all of them wait for the slowest run at that rung. **ASHA** (L. Li and
-# others, [1810.05934](https://arxiv.org/abs/1810.05934)) removes this barrier. Whenever a worker is free, it continues
-# a run that is in the best third of its rung *so far*. If there is no such run, the worker starts a new one.
-#
 # ## Optional: a late rank in a run record
 #
 # (About 5 minutes.) How does a late rank show up in a run record? Here an experiment from notebook 08 runs on 2 ranks,
@@ -569,11 +526,11 @@ if turns.jobs and turns.state == "finished":
 # - **c**: the exchange takes 50 ms longer
 # - **d**: there was a single long step, like the first one
 
-# %% labs={"id": "batches.17"}
+# %% labs={"id": "batches.15"}
 ### BEGIN SOLUTION
 what_steps_say = "b"
 ### END SOLUTION
-check("batches.17", what_steps_say)
+check("batches.15", what_steps_say)
 
 # %% [markdown]
 # The timeline in notebook 20 shows which rank is late: it is the rank whose gradients come last. Step times show only
@@ -591,12 +548,12 @@ check("batches.17", what_steps_say)
 # gets the 4 images once. So all gradients point in the same direction, and each is far longer than 0.005. **Predict:**
 # by how much does one step change W on one replica, and on 4 replicas?
 
-# %% labs={"id": "batches.18"}
+# %% labs={"id": "batches.16"}
 ### BEGIN SOLUTION
 change_on_1 = 0.005
 change_on_4 = 0.005
 ### END SOLUTION
-predict("batches.18", [change_on_1, change_on_4])
+predict("batches.16", [change_on_1, change_on_4])
 
 
 # %%
@@ -612,7 +569,7 @@ def clipped(clipnorm):
 steps = clipped(0.005)
 tables.show(steps[:2], ("replicas", "each gets", "change"), {"change": "|change of W|, clipnorm 0.005"})
 changes = {row["replicas"]: row["change"] for row in steps[:2]}
-outcome("batches.18", list(changes.values()))
+outcome("batches.16", list(changes.values()))
 
 # %% [markdown]
 # The order of two operations makes the difference. With MirroredStrategy, Keras clips the gradient of *each replica*,
@@ -622,14 +579,14 @@ outcome("batches.18", list(changes.values()))
 #
 # What is the largest `clipnorm` that keeps the change in W on 4 replicas within 0.005, whatever images they get?
 
-# %% labs={"id": "batches.19"}
+# %% labs={"id": "batches.17"}
 ### BEGIN SOLUTION
 clipnorm_on_4 = 0.005 / 4
 ### END SOLUTION
-check("batches.19", clipnorm_on_4, changes)
+check("batches.17", clipnorm_on_4, changes)
 
 # %%
-if answered("batches.19"):
+if answered("batches.17"):
     head = {"change": f"|change of W|, clipnorm {clipnorm_on_4:g}"}
     tables.show(clipped(clipnorm_on_4)[1:], ("replicas", "each gets", "change"), head)
 
@@ -637,22 +594,3 @@ if answered("batches.19"):
 # Now the bound holds. With different images, the gradients of the replicas point in different directions. Their sum is
 # then shorter than the bound, and the step is smaller than a single worker's would be. To clip as a single worker does,
 # average the gradients *first*, as your optimizer and `labs.hvd` do.
-#
-# ## Optional: three rules for the rate
-#
-# With the linear rule, you multiply the rate by K; with the square-root rule, you multiply it by the square root of K
-# (notebook 04). You can try any power in between; 2/3 is only an example, which no theory prescribes. Write `rates`:
-# given K and the rate for one rank, it returns three rates, by the **linear**, the **square-root** and the
-# **2/3-power** rule.
-
-
-# %% labs={"id": "batches.20"}
-def rates(rate, K):
-    ### BEGIN SOLUTION
-    return rate * K, rate * K**0.5, rate * K ** (2 / 3)
-    ### END SOLUTION
-
-
-if check("batches.20", rates):
-    rules = ("linear", "square root", "2/3 power")
-    tables.show([{"K": K} | dict(zip(rules, rates(0.01, K))) for K in (1, 2, 4, 8, 64)], ("K", *rules))

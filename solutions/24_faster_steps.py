@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Making a step faster, and watching it: what limits a step, and what makes it shorter
 #
-# **Time: 75 minutes, including 5 minutes of computing on 2 cores.** Six optional parts take about 35 minutes more.
+# **Time: 75 minutes, including 5 minutes of computing on 2 cores.** Five optional parts take about 30 minutes more.
 #
 # **Paths:** only *everything* contains this notebook.
 #
@@ -87,16 +87,19 @@ print(on_gpu.utilisation())
 
 # %% [markdown]
 # So ask how much was *done*: how many images per second, and how many operations per second? The next table shows, for
-# each rank, the images per second, the operations per image, and the highest number of operations per second that the
-# worker can reach. (The operation count per image includes the forward and the backward pass, and a multiply-add
-# counts as two. The maximum was measured with a large matrix product before training began.)
+# each rank, the images per second, the operations per image, the highest number of operations per second that the
+# worker can reach, and the share of it that the rank reached. (The operation count per image includes the forward and
+# the backward pass, and a multiply-add counts as two. The maximum was measured with a large matrix product before
+# training began.)
 
 # %%
 headers = {"images": "images/s", "each": "million operations per image", "most": "maximum (billion operations/s)"}
+headers["share"] = "share of the maximum"
 shown = []
 for rank in slow:
     each, most = rank.about["operations_of_an_image"], rank.about["most_operations_per_second"]
-    shown.append({"rank": rank.rank, "images": rank.images_per_second, "each": each / 1e6, "most": most / 1e9})
+    row = {"rank": rank.rank, "images": rank.images_per_second, "each": each / 1e6, "most": most / 1e9}
+    shown.append(row | {"share": f"{rank.images_per_second * each / most:.1%}"})
 tables.show(shown, ("rank", *headers), headers)
 
 # %% [markdown]
@@ -241,17 +244,7 @@ check("faster.6", fed)
 
 # %% [markdown]
 # How much does each change gain? The pipelines take turns, and the same network trains on their batches. The first
-# epoch of each pipeline, in which the cache fills, is not counted. A fourth pipeline is like the starving one, but
-# reads **TFRecord** files: a few large files that contain the same PNGs one after another, instead of many small files.
-
-# %%
-records = feeding.records(digits, len(files), jobs.folder())
-
-
-def from_records(paths, small, batch):
-    images = tf.data.TFRecordDataset(paths).map(feeding.example)
-    return images.map(lambda image, label: (small(image), label)).batch(batch, drop_remainder=True)
-
+# epoch of each pipeline, in which the cache fills, is not counted.
 
 # %%
 train = compiled(feeding.network(), keras.optimizers.SGD(0.01))
@@ -261,7 +254,6 @@ pipelines = {"starving": starving(files, feeding.read, feeding.small, batch)}
 if answered("faster.5", "faster.6"):
     for name, function in given.items():
         pipelines[name] = function(files, feeding.read, feeding.small, batch)
-pipelines["starving, TFRecord"] = from_records(records, feeding.small, batch)
 waits = feeding.measure(pipelines, lambda images, labels: float(train(images, labels)), rounds=2 if quick else 5)
 plots.show(pictures.waits(waits))
 shares = [wait / (wait + compute) for wait, compute in waits["starving"]]
@@ -270,8 +262,8 @@ outcome("faster.4", np.mean(shares), intervals.shares(shares))
 # %% [markdown]
 # A worker that always finds its batch ready no longer waits, so a faster input pipeline cannot help it any further. If
 # there are few cores, parallel reading takes them away from the network: on 2 cores, look at the computing part as
-# well. On a machine with a GPU, the cores are free for reading. TFRecord files help where opening a file is slow, as on
-# a cluster's shared file system.
+# well. On a machine with a GPU, the cores are free for reading. Where opening a file is slow, as on a cluster's shared
+# file system, a few large files help (**TFRecord**, an optional part).
 #
 # ## Faster, step by step
 #
@@ -306,9 +298,9 @@ def run(name, script, *options):
 
 
 def rung(own, given):
-    """What the ladder shows of a run: its ratio to the given one, images/s, accuracy."""
+    """What the table shows of a run: its ratio to the given one, images/s, accuracy."""
     ratio, note = pictures.gain(own, given)
-    if note and own.study:  # recorded runs did not take turns, and the picture says so
+    if note and own.study:  # recorded runs did not take turns, as the next cell says
         print(f"Note: {note}.")
     return ratio, metrics.throughput(own).value, own.repeats[-1][-1].metrics["val_accuracy"]
 
@@ -332,11 +324,17 @@ own = len(runs) > 1
 if quick and own:
     ladder = recorded.faster()
     runs = dict(zip(ladder, results.load(ladder.values())))
-    print("These short runs learn nothing: recorded ones follow. The second of them makes two changes at once.")
+    print("These short runs learn nothing: recorded ones follow. The second of them makes two changes at once. They")
+    print("did not take turns with the given script, so their ratios have no intervals.")
     given, *_ = runs.values()
     steps = {name: rung(each, given) for name, each in runs.items()}
 if steps:
-    plots.show(pictures.ladder(steps, kind="recorded" if quick and own else "measured"))
+    rows = []
+    for name, (ratio, rate, accuracy) in steps.items():
+        interval = " [{:.2f}, {:.2f}]".format(*ratio.interval) if ratio.interval else ""
+        row = {"run": name, "times as fast as given": f"{ratio.value:.2f}{interval}"}
+        rows.append(row | {"images/s": rate, "validation accuracy": accuracy})
+    tables.show(rows)
     p, n = list(steps.values())[-1][2], 773
     print(f"Two standard errors of the last accuracy, on {n} images: {2 * np.sqrt(p * (1 - p) / n):.3f}")
 
@@ -361,15 +359,14 @@ check("faster.7", runs if own else ..., gains)
 # ### BEGIN SOLUTION
 # The given script spent its time waiting for its input. In each epoch, every image was read, decoded and shrunk, one
 # after another, before the step could begin; in the figure of the pipelines above, waiting is the larger part of a
-# step. The second bar of the ladder shows the version that keeps the images after the first epoch, prepares a batch in
-# advance, and has no callback that fetches the loss in each step. The bar shows the speed of this version relative to
-# the given script, with the interval. The first bar compares the given script with itself: it shows how far from 1 a
-# ratio may be when nothing was changed. The third bar shows the larger batch. A step with 8 images costs nearly as much
-# as one with 32, since both start every operation once; the rate was scaled with the batch size. The right-hand panel
-# shows the accuracy, measured on the 773 images that no run trained on. At an accuracy of 0.95, chance alone can make
-# it differ by about 0.015 (two standard errors), so a smaller difference proves nothing. Parallel reading alone gains
-# little on a few cores, since it takes them away from the network; on a node with many cores and a GPU, it would
-# help more.
+# step. The second row of the table shows the version that keeps the images after the first epoch, prepares a batch in
+# advance, and has no callback that fetches the loss in each step. It gives the speed of this version relative to the
+# given script, with the interval. The first row compares the given script with itself: it shows how far from 1 a ratio
+# may be when nothing was changed. The third row shows the larger batch. A step with 8 images costs nearly as much as
+# one with 32, since both start every operation once; the rate was scaled with the batch size. The last column shows the
+# accuracy, measured on the 773 images that no run trained on. At an accuracy of 0.95, chance alone can make it differ
+# by about 0.015 (two standard errors), so a smaller difference proves nothing. Parallel reading alone gains little on a
+# few cores, since it takes them away from the network; on a node with many cores and a GPU, it would help more.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -379,21 +376,7 @@ check("faster.7", runs if own else ..., gains)
 # - Name the limit, remove it, and measure again. A remedy for a different limit changes nothing.
 # - Read each file only once and in advance, and read several files in parallel. Do not fetch anything inside a step.
 #
-# Next: `25_memory_and_exchange`. Six optional parts follow.
-
-# %% [markdown]
-# ## Optional: a share of the maximum
-#
-# Divide the operations per second of rank 0 in the first section by its maximum. Compute this share, a number from 0 to
-# 1, from `slow[0]`. The table shows `slow[0].images_per_second`, `slow[0].about["operations_of_an_image"]` in millions
-# and `slow[0].about["most_operations_per_second"]` in billions.
-
-# %% labs={"id": "faster.8"}
-### BEGIN SOLUTION
-most = slow[0].about["most_operations_per_second"]
-share = slow[0].images_per_second * slow[0].about["operations_of_an_image"] / most
-### END SOLUTION
-check("faster.8", share, slow)
+# Next: `25_memory_and_exchange`. Five optional parts follow.
 
 # %% [markdown]
 # ## Optional: profile
@@ -423,11 +406,11 @@ tables.show([row | {"ms": 1e3 * row["seconds"]} for row in rows[:10]], ("operati
 # Give a number from 0 to 1. `rows` lists all the operations, not only these ten, each as a dictionary with the keys
 # `operation`, `seconds` and `share`; the names of the convolutions contain `Conv2D`.
 
-# %% labs={"id": "faster.9"}
+# %% labs={"id": "faster.8"}
 ### BEGIN SOLUTION
 convolutions = sum(row["share"] for row in rows if "Conv2D" in row["operation"])
 ### END SOLUTION
-check("faster.9", convolutions, rows)
+check("faster.8", convolutions, rows)
 
 # %% [markdown]
 # Faster convolutions do not shorten the rest of the step. This is Amdahl's law from notebook 01, now with measured
@@ -440,7 +423,7 @@ check("faster.9", convolutions, rows)
 # parallel as in `parallel`, but swap `batch` and the second `map`.
 
 
-# %% labs={"id": "faster.10"}
+# %% labs={"id": "faster.9"}
 def by_batch(files, read, small, batch):
     ### BEGIN SOLUTION
     images = tf.data.Dataset.from_tensor_slices(files).map(read, num_parallel_calls=tf.data.AUTOTUNE)
@@ -448,10 +431,10 @@ def by_batch(files, read, small, batch):
     ### END SOLUTION
 
 
-check("faster.10", by_batch)
+check("faster.9", by_batch)
 
 # %%
-if answered("faster.5", "faster.10"):
+if answered("faster.5", "faster.9"):
     given = {"parallel": parallel, "small by batches": by_batch}
     pipelines = {name: function(files, feeding.read, feeding.small, batch) for name, function in given.items()}
     waits = feeding.measure(pipelines, lambda images, labels: float(train(images, labels)), rounds=2 if quick else 5)
@@ -467,11 +450,11 @@ if answered("faster.5", "faster.10"):
 # nothing to wait for, but in each step Keras still computes the metrics and passes them to the callback. **Predict**
 # this ratio for a tiny network: the step time with such a callback, divided by the step time without it.
 
-# %% labs={"id": "faster.11"}
+# %% labs={"id": "faster.10"}
 ### BEGIN SOLUTION
 fetching_costs = 1.2
 ### END SOLUTION
-predict("faster.11", fetching_costs)
+predict("faster.10", fetching_costs)
 
 
 # %%
@@ -514,7 +497,7 @@ rows = []
 for plain, fetching in (("fit", "fit, read in each step"), ("loop", "loop, .numpy() in each step")):
     ratio = intervals.mean([a / b for a, b in zip(times[fetching], times[plain])])
     if plain == "fit":
-        outcome("faster.11", ratio.value, ratio.interval)
+        outcome("faster.10", ratio.value, ratio.interval)
     row = {"what": fetching, "without": 1e6 * np.mean(times[plain]), "with": 1e6 * np.mean(times[fetching])}
     rows.append(row | {"ratio": f"{ratio.value:.2f} ({ratio.interval[0]:.2f} to {ratio.interval[1]:.2f})"})
 tables.show(rows, tuple(rows[0]), {"without": "step without (µs)", "with": "step with (µs)"})
@@ -568,17 +551,17 @@ def read_png(file):
 # open a file that it does not need.
 
 
-# %% labs={"id": "faster.12"}
+# %% labs={"id": "faster.11"}
 def folder_share(files, rank, size):
     ### BEGIN SOLUTION
     return tf.data.Dataset.from_tensor_slices(files).shard(size, rank).map(read_png)
     ### END SOLUTION
 
 
-check("faster.12", folder_share, pngs, reads)
+check("faster.11", folder_share, pngs, reads)
 
 # %%
-if answered("faster.12"):
+if answered("faster.11"):
     reads.reset()
     train = folder_share(pngs, 0, 2).shuffle(240, seed=0).batch(16).prefetch(2)
     labels = [label for _, batch_of_labels in train.as_numpy_iterator() for label in batch_of_labels]
@@ -605,23 +588,23 @@ places = {
 # **Predict** for two ranks: what share of the 480 images does rank 0 *decode* if you shard the samples after decoding?
 # And what share does it decode if you shard the files? Give two numbers from 0 to 1.
 
-# %% labs={"id": "faster.13"}
+# %% labs={"id": "faster.12"}
 ### BEGIN SOLUTION
 decoded_of_samples, decoded_of_files = 1, 0.5
 ### END SOLUTION
-predict("faster.13", [decoded_of_samples, decoded_of_files])
+predict("faster.12", [decoded_of_samples, decoded_of_files])
 
 # %%
 rows, decoded = [], {}
 for place, share in places.items():
     reads.reset()
-    labels = [label for _, label, _ in share(0, 2).as_numpy_iterator()]
+    labels = [label for _, label in share(0, 2).as_numpy_iterator()]
     row = {"rank 0 of 2 shards ...": place, "files opened": len(reads.opened), "bytes read": reads.read}
     row |= {"images decoded": reads.decoded, "samples kept": len(labels)}
     rows.append(row | {"of the classes 0 to 9": " ".join(map(str, np.bincount(labels, minlength=10)))})
     decoded[place] = reads.decoded / len(source.labels)
 tables.show(rows)
-outcome("faster.13", [decoded["the samples, after decoding"], decoded["the files"]], how="counted")
+outcome("faster.12", [decoded["the samples, after decoding"], decoded["the files"]], how="counted")
 
 # %% [markdown]
 # If you shard the files, a rank reads only half the bytes, but its share is only as fair as its files are. Each of
@@ -629,17 +612,11 @@ outcome("faster.13", [decoded["the samples, after decoding"], decoded["the files
 # shares are fair, but every rank reads everything. If you shard after decoding, every rank also has to decode
 # everything.
 #
-# Suppose that eight workers shard these four *files*. How many workers get nothing at all?
-
-# %% labs={"id": "faster.14"}
-### BEGIN SOLUTION
-workers_without_data = 4
-### END SOLUTION
-check("faster.14", workers_without_data)
+# Eight workers cannot share these four *files*: four workers get nothing at all, and could not take part in any
+# all-reduce.
 
 # %%
-if answered("faster.14"):
-    print([sum(1 for _ in places["the files"](rank, 8)) for rank in range(8)], "samples for ranks 0 to 7")
+print([sum(1 for _ in places["the files"](rank, 8)) for rank in range(8)], "samples for ranks 0 to 7")
 
 # %% [markdown]
 # So shuffle *before* you write the files, write many more files than workers (a multiple of the number of workers), and

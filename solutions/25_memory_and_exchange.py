@@ -21,11 +21,10 @@
 from labs import data, devices, doctor, jobs, presets  # import this first: it sets up TensorFlow
 from labs.checks import answered, check, outcome, predict
 from labs.results import intervals
-from labs.show import plots, tables
+from labs.show import tables
 from lessons import memory
 from lessons import on_gpu
 from lessons.faster_steps import by_hand, recompute
-from lessons.memory_and_exchange import pictures
 
 import json
 
@@ -153,14 +152,15 @@ if answered("memory.4") and remat:
     rounds = {} if quick else {block_size: 6}  # in which it takes turns with a network that keeps all
     blocks = [recompute.measure("blocks", block, rounds=rounds.get(block, 0), **size) for block in sizes]
     found = found[: len(modes)] + blocks  # the same when this cell runs again
-    plots.show(pictures.recompute([row for row in found if row]))
-    for row in found:
-        if row and row["seconds"]:
+    rows = []
+    for row in filter(None, found):
+        rows.append(row | {"peak": row["peak_bytes"] / 2**20})
+        if row["seconds"]:
             ratio = intervals.paired(row["seconds"], row["kept_seconds"])
             low, high = ratio.interval
-            print(
-                f"A step with blocks of {row['block']} takes {ratio.value:.2f} times as long [{low:.2f}, {high:.2f}]."
-            )
+            rows[-1]["times"] = f"{ratio.value:.2f} [{low:.2f}, {high:.2f}]"
+    names = {"mode": "recomputed", "block": "layers in a block", "peak": "peak memory of a step (MiB)"}
+    tables.show(rows, (*names, "times"), names | {"times": "step, times as long"})
 
 # %% [markdown]
 # The price is a second forward pass, which adds between a quarter and a third to the operations in a step. If you

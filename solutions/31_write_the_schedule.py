@@ -115,10 +115,9 @@ game.show("schedule.1", nobody_adds, ranks=2, batches=2)
 # n / K MB each. A message takes the latency plus its size divided by the bandwidth.
 #
 # A check first plays your program on the example. Then it plays it with other numbers of ranks, layers and
-# micro-batches, and chooses other times at random for each of these cases. If it finds something there,
-# `game.show("schedule.1", your_program, last=True)` shows that case. In each case, the bar is 5 % above the best schedule
-# that is known. At the end of a program that computes passes, all weights that a rank holds must be updated. (The names
-# in a blank are suggestions.)
+# micro-batches. If it finds something there, `game.show("schedule.1", your_program, last=True)` shows that case. In each
+# case, the bar is 5 % above the best schedule that is known. At the end of a program that computes passes, all weights
+# that a rank holds must be updated. (The names in a blank are suggestions.)
 
 # %% [markdown]
 # ## Puzzle 1: plain data parallelism
@@ -250,13 +249,6 @@ game.show("schedule.3", accumulated)
 # [`no_sync()`](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html) in all
 # passes but the last. In notebook 25 you accumulate gradients in TensorFlow.
 #
-# These are your best schedules so far, each on its example. A schedule that meets all bars always counts as better than
-# one that does not. The table has a row for each bar of all twelve puzzles, including those in notebooks 32 to 34:
-
-# %%
-game.best()
-
-# %% [markdown]
 # ## Summary
 #
 # - A schedule is judged by four things: its sums, its time, its peak memory, and its bytes. Improving one of them can

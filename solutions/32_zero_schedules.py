@@ -196,13 +196,6 @@ game.show("zero.3", zero_3)
 game.show("zero.3", zero_3, bandwidth=32.0)
 
 # %% [markdown]
-# These are your best schedules so far, each on its example. A schedule that meets all bars always counts as better than
-# one that does not:
-
-# %%
-game.best()
-
-# %% [markdown]
 # ## P1
 #
 # Choose one of your schedules, and write 3 to 5 sentences. When are the ranks still idle, and why can no other order of

@@ -94,7 +94,8 @@ game.show("harder.1", swap, ranks=2, batches=2)
 # Every rank holds the gradient of its own micro-batch. At the end, every rank must hold the sum. You may use only
 # `send` and `receive`. In the plain solution, each rank adds its gradient to what arrives and passes the sum on; then
 # the result travels round the ring. That is slow, because only one link is in use at a time. In the pictures of puzzles
-# 7 and 8, the numbers at the beginning of a message are the parts that it carries.
+# 7 and 8, the numbers at the beginning of a message are the parts that it carries. Nothing is computed there, so the
+# ranks are idle all the time: look at how much the links are in use.
 
 # %%
 game.puzzle("harder.1")
@@ -235,12 +236,6 @@ game.show("harder.3", tensor_parallel)
 # This is how Megatron-LM splits the layers of a transformer
 # ([M. Shoeybi and others, 2019](https://arxiv.org/abs/1909.08053)).
 #
-# These are your best schedules so far, each on its example:
-
-# %%
-game.best()
-
-# %% [markdown]
 # ## Summary
 #
 # - A ring keeps all links busy. Where the latency is high, the number of messages matters more.

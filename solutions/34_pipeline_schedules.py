@@ -14,12 +14,11 @@
 # **Paths:** only *everything* contains this notebook.
 #
 # This notebook is **optional**. Each of its three puzzles takes 20 to 25 minutes. Each rank holds a single layer, and
-# micro-batches pass from rank to rank. You write programs as in notebook 31; its first section explains how. At the
-# end, your pipelines run on real processes.
+# micro-batches pass from rank to rank. You write programs as in notebook 31; its first section explains how.
 
 # %%
-from labs.checks import answered, check
-from lessons.write_the_schedule import game, real
+from labs.checks import check
+from lessons.write_the_schedule import game
 from lessons.write_the_schedule.programs import (
     activation,
     backward,
@@ -225,24 +224,6 @@ game.show("pipeline.3", zero_bubble)
 # %% [markdown]
 # The idea is that of the schedule ZB-H1 by [P. Qi and others, 2024](https://arxiv.org/abs/2401.10241).
 #
-# ## On real processes
-#
-# Do these programs compute the right thing outside the simulation? The next cell runs your last two pipelines on 2 and
-# on 4 processes, with a small network and real numbers. It compares the updated weights with those of a single process.
-
-# %%
-for id, pipeline in (("pipeline.2", one_forward_one_backward), ("pipeline.3", zero_bubble)):
-    if answered(id):
-        for ranks in (2, 4):
-            real.run(id, pipeline, ranks)
-
-# %% [markdown]
-# These are your best schedules so far, each on its example:
-
-# %%
-game.best()
-
-# %% [markdown]
 # ## Summary
 #
 # - In a pipeline, the number of micro-batches determines the idle share, and the order of the operations determines the

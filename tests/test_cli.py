@@ -108,14 +108,9 @@ def test_results_of_jobs_without_a_finished_epoch_are_a_problem_that_was_found(t
 
 def test_doctor(monkeypatch, call):
     monkeypatch.setattr(doctor, "look", lambda: rows)
-    monkeypatch.delenv("LABS_RUNS", raising=False)
     for fix, code, line in ((None, 0, ""), ("buy a second core", 1, "       -> buy a second core\n")):
         rows = [{"what": "cores", "found": "1", "means": "no speedup", "fix": fix}]
         assert call("labs", "doctor") == (code, f"cores  1: no speedup\n{line}", "")
-    monkeypatch.setenv("LABS_RUNS", "/nothing")
-    assert call("labs", "doctor")[0] == 1 and doctor.runs_folder()[0]["what"] == "LABS_RUNS"
-    monkeypatch.setenv("LABS_RUNS", str(ROOT))
-    assert doctor.runs_folder() == []
 
 
 def test_doctor_names_a_package_from_elsewhere_that_cannot_be_imported(tmp_path):

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from unittest.mock import Mock
 
+import psutil
 import pytest
 
 from labs import devices, doctor, printed
@@ -37,6 +38,14 @@ def test_others_are_what_the_processes_that_are_measured_did_not_spend(monkeypat
     other = [(0.0, 0.0, 5.0), (0.0, 2.0, 6.5), (0.0, 2.1, 6.5), (0.0, 4.1, 8.6)]
     assert devices.others([first, other]) == [pytest.approx(0.25), None, 0.0]  # the second round is too short
     assert devices.others([[(None, *rest) for _, *rest in first], other]) == [None] * 3
+
+
+def test_a_core_that_is_offline_shifts_no_other_ones(tmp_path, monkeypatch):
+    (tmp_path / "stat").write_text("cpu  3 2\ncpu0 1 0\ncpu2 1 0\ncpu3 1 2\nintr 7\n")
+    monkeypatch.setattr(devices, "Path", lambda path: tmp_path / Path(path).name)
+    monkeypatch.setattr(devices, "_allowed", lambda: {2, 3})
+    monkeypatch.setattr(psutil, "cpu_percent", lambda **_: [0.0, 10.0, 90.0])
+    assert devices._idle_cores(1) == [2]
 
 
 SET_UP = """
@@ -146,6 +155,7 @@ def test_the_machine_is_described_without_its_name_and_with_versions(monkeypatch
 
 FLAGS = {"AMX": "fpu amx_bf16 avx512_bf16", "AVX-512": "fpu avx512_bf16", "none": "fpu avx2"}
 SMALL = {"gpus": [], "cores": 2, "memory": 8 * 2**30, "horovod": True, "sbatch": None, "cifar": False, "cpu": "AMX"}
+SMALL["runs"] = str(ROOT)
 DOCTOR = [  # a machine, what is said of it, and the problems that get a fix
     (
         {},
@@ -154,9 +164,10 @@ DOCTOR = [  # a machine, what is said of it, and the problems that get a fix
         {},
     ),
     (
-        {"cores": 1, "memory": 4 * 2**30, "horovod": False, "cpu": "none", "cifar": True},
-        "memory 4.0 GiB free|bfloat16 no operations for it: mixed_bfloat16 saves memory|CIFAR-10 found: --dataset c",
-        {"cores": "2 cores", "memory": "4 GiB", "Horovod": "compiler"},
+        {"cores": 1, "memory": 4 * 2**30, "horovod": False, "cpu": "none", "cifar": True, "runs": "/no"},
+        "memory 4.0 GiB free|bfloat16 no operations for it: mixed_bfloat16 saves memory|CIFAR-10 found: --dataset c"
+        "|LABS_RUNS '/no': no such folder",
+        {"cores": "2 cores", "memory": "4 GiB", "Horovod": "compiler", "LABS_RUNS": "make the folder"},
     ),
     (
         {"gpus": ["GPU:0", "GPU:1"], "sbatch": "/usr/bin/sbatch", "cores": 1, "memory": 4 * 2**30 + 1},
@@ -171,6 +182,7 @@ def test_doctor_says_what_is_here_and_names_a_fix_for_each_problem(monkeypatch, 
     here, find_spec = SMALL | machine, importlib.util.find_spec
     for name in ("gpus", "cores", "memory"):
         monkeypatch.setattr(devices, name, lambda name=name: here[name])
+    monkeypatch.setenv("LABS_RUNS", here["runs"])
     monkeypatch.setattr(devices, "_of_cpu", lambda key: FLAGS[here["cpu"]])
     monkeypatch.setattr(cifar10, "find", Mock(side_effect=None if here["cifar"] else devices.UseError("nowhere")))
     monkeypatch.setattr(doctor.shutil, "which", lambda name: here[name])

@@ -77,4 +77,5 @@ def test_what_belongs_to_another_run_is_not_moved(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {gone.get(name, name) for name in names}
     assert files.move_aside(tmp_path, "a") is None and files.move_aside(tmp_path, "a", batch=True) == "a.9"
     assert (tmp_path / "a.9_w1.json").read_text() == "a_w1.json"
-    assert files.later("a.9_w1") == ["a", "a_w1"] and files.later("a.8") == ["a"] and files.later("a.0") == []
+    for name, newer in (("a.9_w1", ["a", "a_w1"]), ("a.8", ["a"]), ("a.0", [])):
+        assert files.newer_names(name) == newer

@@ -129,7 +129,7 @@ def turns(sizes, case):
     ratios = []
     for name in names[1:]:
         one, other = records.load(paths[name]), records.load(paths[first])
-        rounds, _ = metrics.quiet_rounds(one, other)
+        rounds, _ = metrics.undisturbed_rounds(one, other)
         ratio = intervals.paired([one.rounds[n] for n in rounds], [other.rounds[n] for n in rounds])
         ratios.append({"of": f"{name} / {first}".replace(f"{case.name}_", ""), "ratio": ratio.value})
         ratios[-1]["interval"] = ratio.interval
@@ -440,7 +440,7 @@ def horovod(sizes, case, model, ranks):
 
 def _one_worker():
     """This process computes on one GPU, or on one core."""
-    devices.of_jax(1) if devices.on_jax() else devices.workers(1)
+    devices.workers_on_jax(1) if devices.on_jax() else devices.workers(1)
 
 
 def _compiled(model, size):

@@ -7,10 +7,10 @@ A judge stands in the questions.py of its lesson, bound to the id of a task of t
         ...
 
 It gets the student's answer and yields cases, `yield condition, hint`. The first case whose condition holds decides;
-the judge goes no further. The hint names the likely mistake and not the answer. None says that the answer is right, as
-is an answer for which no condition holds. A hint is made before its condition is looked at, so it must be possible to
-make it for any answer. A judge's last case is `yield True, hint`. Functions that judges share yield cases, too, and are
-called with `yield from`; what they return, if anything, is a value that they found.
+the judge goes no further. The hint names the likely mistake and not the answer. A case `yield condition, None` says
+that the answer is right; so does an answer for which no condition holds. Python makes the hint before it looks at the
+condition, so the hint must not fail for any answer. A judge's last case is `yield True, hint`. Functions that judges
+share yield cases, too, and are called with `yield from`; what they return, if anything, is a value that they found.
 
 With LABS_STRICT=1 in the environment, as in CI, an answer that is not right is an error.
 """
@@ -24,7 +24,7 @@ import sys
 import textwrap
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,9 +64,26 @@ class OnlyRead(Undecided):
 
 
 class TooNoisy(Undecided):
-    """Raised by a judge for an answer from a measurement that cannot be: the text says why. It is to be made again."""
+    """Raised by a judge for an answer that rests on a measurement with an impossible result (such as a part below 0);
+    the text says why. It is to be measured again."""
 
     says = "too noisy: measure again."
+
+
+class Judged(NamedTuple):
+    """What is said of an answer: state and text, as `judge` describes them; reason: the class of the Undecided that the
+    judge raised, None where its cases decided. It is true only if the answer is right. A notebook shows nothing for it
+    at a cell's end."""
+
+    state: str
+    text: Any
+    reason: type[Undecided] | None = None
+
+    def __bool__(self):
+        return self.state == "right"
+
+    def _ipython_display_(self):
+        pass
 
 
 class NotRight(AssertionError):
@@ -122,11 +139,11 @@ def _is_blank(value):
 
 def unfilled(answers):
     """True if any answer is still blank: `...`, None, a function with a blank, or a container that holds `...`."""
-    return any(_is_blank(answer) or any(value is ... for value in _held(answer)) for answer in answers)
+    return any(_is_blank(answer) or any(value is ... for value in _values_in(answer)) for answer in answers)
 
 
-def judge(id: str, *answers: Any) -> tuple[str, str]:
-    """(state, text) of an answer, without showing or keeping it.
+def judge(id: str, *answers: Any) -> Judged:
+    """(state, text, reason) of an answer, without showing or keeping it.
 
     id: of a check
     answers: what the notebook hands to `check`, of any type
@@ -142,9 +159,9 @@ def judge(id: str, *answers: Any) -> tuple[str, str]:
         as_written = isinstance(item, tasks.Choice) or getattr(judge, "as_written", False)
         given = answers if as_written else [as_number(answer) for answer in answers]
         hint = _no_answer(given) or next((hint for holds, hint in judge(*given) if holds), None)
-        return ("wrong", hint) if hint else ("right", item.why)
+        return Judged("wrong", hint) if hint else Judged("right", item.why)
 
-    return outlived(judged, answers)
+    return judged_safely(judged, answers)
 
 
 def as_number(answer: Any) -> Any:
@@ -159,29 +176,30 @@ def as_number(answer: Any) -> Any:
     return answer
 
 
-def outlived(judged, answers):
-    """What `judged` returns. A student's answer may be anything, also a program that ends; the check outlives it."""
+def judged_safely(judged, answers):
+    """The Judged that `judged` returns, or one for what it raises: an answer can be a program that ends, too."""
     try:
         return student_code.within_time(judged)
     except Undecided as problem:
-        return problem.state, f"{problem.says} {problem}"
+        return Judged(problem.state, f"{problem.says} {problem}", type(problem))
     except KeyboardInterrupt:
         raise
     except SystemExit:
-        return "wrong", "your answer ends the whole program (sys.exit, quit): let it return instead."
+        hint = "your answer ends the whole program (sys.exit, quit): let it return instead."
     except student_code.Endless as problem:
-        return "wrong", f"{problem}: stopped after {student_code.SECONDS} s without an end. Does this loop end?"
+        hint = f"{problem}: stopped after {student_code.SECONDS} s without an end. Does this loop end?"
     except BaseException as problem:
-        return "wrong", student_code.error_hint(problem) or _unfit(answers, student_code.error_text(problem))
+        hint = student_code.error_hint(problem) or _hint_on_type(answers, student_code.error_text(problem))
+    return Judged("wrong", hint)
 
 
-def _unfit(answers, said):
+def _hint_on_type(answers, said):
     """Hint for what a judge cannot compare, as a text for a number: the student's own stands first. said: by Python."""
     if not any(callable(answer) for answer in answers):
         odd = [answer for answer in answers if not isinstance(answer, int | float | np.number)][:1] or answers
         given = " and ".join(f"{kept.brief(answer)[:40]} ({type(answer).__name__})" for answer in odd)
         return f"{given} {UNFIT}: a number, a text, a list? The question says which."
-    if "NoneType" in said:
+    if "NoneType" in said:  # as Python says it of None, and labs.checks.reading.called
         return "Your function returns nothing (None). Does every path through it end in a `return`?"
     return f"What your function returns {UNFIT} ({said.rstrip('.')}): its description says what to return."
 
@@ -194,7 +212,7 @@ def _no_answer(answers):
     for answer in answers:
         if isinstance(answer, bool | np.bool_):
             return f"{answer} says yes or no. This question asks for a number, a text or a list."
-        for value in (answer, *_held(answer)):
+        for value in (answer, *_values_in(answer)):
             number = isinstance(value, np.ndarray | np.generic | float | complex) and np.asarray(value)
             if number is not False and number.dtype.kind in "fc" and np.isnan(number).any():
                 return "NaN is not a number: 0/0 and infinity - infinity give it. Which line of yours does?"
@@ -203,7 +221,7 @@ def _no_answer(answers):
     return None
 
 
-def _held(answer):
+def _values_in(answer):
     """What a list, tuple, set or dict holds; nothing for anything else."""
     values = answer.values() if isinstance(answer, dict) else answer
     return tuple(values) if isinstance(values, list | tuple | set | type({}.values())) else ()
@@ -218,21 +236,8 @@ def _own_equality(kind):
     return file is not None and not student_code.installed(file)
 
 
-class Judgement:
-    """What `check` returns: true only if the answer is right. A notebook shows nothing for it at a cell's end."""
-
-    def __init__(self, state):
-        self.state = state
-
-    def __bool__(self):
-        return self.state == "right"
-
-    def _ipython_display_(self):
-        pass
-
-
-def check(id: str, *answers: Any, without: str | None = None) -> Judgement:
-    """Check an answer, show the result, and keep it in progress.json. Returns a Judgement, true only if it is right.
+def check(id: str, *answers: Any, without: str | None = None) -> Judged:
+    """Check an answer, show the result, and keep it in progress.json. Returns a Judged, true only if it is right.
 
     id: of a check
     answers: the student's: a number, text, list, function, figure, path of a script, as the question asks
@@ -242,14 +247,14 @@ def check(id: str, *answers: Any, without: str | None = None) -> Judgement:
     Raises TaskError for an unknown id, and NotRight in strict mode for an answer that is not right; a measurement that
     was too noisy is no reason for it.
     """
-    state, text = judge(id, *answers)
-    kept.keep(tasks.task(id), state, answers)
-    RIGHT[id] = state == "right" or text.startswith(NotTried.says)
-    show(id, state, text)
-    missing = state == "open" and without is not None and find_spec(without) is None
-    if state != "right" and not missing and not text.startswith(TooNoisy.says):
-        refuse_if_strict(id, state, text)
-    return Judgement(state)
+    judged = judge(id, *answers)
+    kept.keep(tasks.task(id), judged.state, answers)
+    RIGHT[id] = bool(judged) or judged.reason is NotTried
+    show(id, judged.state, judged.text)
+    missing = judged.state == "open" and without is not None and find_spec(without) is None
+    if not judged and not missing and judged.reason is not TooNoisy:
+        refuse_if_strict(id, judged.state, judged.text)
+    return judged
 
 
 def answered(*ids: str) -> bool:

@@ -72,11 +72,11 @@ def keep(item, state, answers):
     answer, when = brief(answers[0] if len(answers) == 1 else answers), datetime.now(UTC).isoformat(timespec="seconds")
 
     def change(before):
-        now, its = state, answer
+        new_state, new_answer = state, answer
         if before.get("state") in ("right", "predicted") and state in ("open", "wrong"):
-            now, its = before["state"], before["answer"] or answer
-        points, attempts = item.points if now == "right" else 0, before.get("attempts", 0) + 1
-        return before | {"state": now, "points": points, "attempts": attempts, "when": when, "answer": its}
+            new_state, new_answer = before["state"], before["answer"] or answer
+        points, attempts = item.points if new_state == "right" else 0, before.get("attempts", 0) + 1
+        return before | {"state": new_state, "points": points, "attempts": attempts, "when": when, "answer": new_answer}
 
     _change(item, change)
 
@@ -106,7 +106,8 @@ def _change(item, change):
             items[item.id] = change(items.get(item.id, {}))
             files.write(path, json.dumps({"version": 1, "items": items}, indent=1))
     except OSError as problem:
-        print(f"Warning: cannot keep your progress in {path}: {problem.strerror}. Your answers still count here.")
+        said = f"Warning: cannot keep your progress in {path}: {problem.strerror}. Your answers still count here."
+        print(said, "Is the folder yours, and is there room on the disk? Then run this cell again.")
 
 
 def brief(value, text=repr):
@@ -134,7 +135,8 @@ def answers(notebook: str | Path) -> dict[str, str | None]:
                 parts = [found.get(id), None if PLACEHOLDER in text or not written(text) else text]
                 found[id] = "\n\n".join(dict.fromkeys(filter(None, parts))) or None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
-        print(f"Warning: {notebook} cannot be read as a notebook ({type(problem).__name__}: {problem}).")
+        said = f"Warning: {notebook} cannot be read as a notebook ({type(problem).__name__}: {problem})."
+        print(said, "Save it in JupyterLab again; or get a fresh one by `labs reset`, which keeps this one in old/.")
     return found
 
 

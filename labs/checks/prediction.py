@@ -27,10 +27,10 @@ def predict(id: str, value: Any) -> None:
 
     def judged():
         if judging.unfilled([value]):
-            return "open", "not done yet. Commit yourself before you look: a wrong prediction teaches more than none."
-        return "predicted", read(item, value)
+            raise judging.NotDone("Commit yourself before you look: a wrong prediction teaches more than none.")
+        return judging.Judged("predicted", read(item, value))
 
-    state, found = judging.outlived(judged, [value])
+    state, found, _ = judging.judged_safely(judged, [value])
     if state == "wrong" or (state == "predicted" and found is None):
         state, found = "open", f"{kept.brief(value)[:60]} cannot be a prediction here: {may_be(item)}"
     if state == "open":

@@ -9,9 +9,8 @@ def near(value, wanted, relative=0.01):
     return abs(float(value) - wanted) <= max(relative * abs(wanted), 1e-9)
 
 
-def close(value, wanted, relative=1e-3):
-    """Whether a number is what is wanted, up to a relative tolerance, of 0.1 % by default, or as somebody rounds it: to
-    2 or 3 digits."""
+def as_rounded(value, wanted, relative=1e-3):
+    """Whether a number is what is wanted, within 0.1 % by default, or rounded to 2 or 3 digits."""
     return near(value, wanted, relative) or any(near(value, float(f"{wanted:.{n}g}"), 1e-9) for n in (2, 3))
 
 

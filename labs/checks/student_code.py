@@ -76,7 +76,7 @@ def within_time(call):
 
     def look(_, frame):
         nonlocal stopped
-        frames = students(frame, ours)
+        frames = students_frames(frame, ours)
         stopped = stopped or watch.look(frames)
         signal.setitimer(signal.ITIMER_REAL, BURST if stopped else SECONDS / 20)  # a slow machine may still be here
         if stopped and frames:
@@ -110,7 +110,8 @@ class CallWatch:
         self._seconds, self._call, self._since = seconds, None, 0.0
 
     def look(self, frames):
-        """Endless, to be raised, for a call that has lasted for so many seconds; else None. frames: of `students`."""
+        """Endless, to be raised, for a call that has lasted for so many seconds, else None. frames: of
+        `students_frames`."""
         if not frames:
             self._call = None
         elif self._call is not frames[-1]:
@@ -120,7 +121,7 @@ class CallWatch:
         return None
 
 
-def students(frame, end=None):
+def students_frames(frame, end=None):
     """The student's frames from this one outwards to `end`, where the judging began; none during an import."""
     found = []
     while frame is not None and frame is not end:

@@ -15,9 +15,8 @@
 
 A "choice" has besides `right`, a letter, and `[task.wrong]`: for each other letter, why it is wrong. `proof` names what
 shows that the right one is true: a test (`tests/keys/test_NAME.py::test_WHAT`), a line with `assert` or `check(` of the
-solution's source, or `none: ` and the reason. An "answer" is
-written in a text cell; `holds` lists what a good one holds, a point for each. A "prediction" is kept and not judged. It
-says what it may be:
+solution's source, or `none: ` and the reason. An "answer" is written in a text cell; `holds` lists what a good one
+holds, a point for each. A "prediction" is kept and not judged. It says what it may be:
 
     number = [0, 1]                     # a number in this range
     words = ["higher", "lower"]         # one of these
@@ -74,18 +73,13 @@ class Task(BaseModel, extra="forbid", frozen=True):
     title: str = Field(min_length=1)
     evidence: Evidence = Evidence()
 
-    @property
-    def handed_in(self):
-        """Is it one of the tasks that a report shows, as T6, and not one of the numbered items of its lesson?"""
-        return handed_in(self.id)
-
 
 def handed_in(id: str) -> bool:
-    """Is this the id of a task that is handed in: a letter and a number?"""
+    """Is this the id of one of the tasks that a report shows, as T6, and not of a numbered item of its lesson?"""
     return re.fullmatch(r"[A-Z]\d+", id) is not None
 
 
-class Given(BaseModel, extra="forbid", frozen=True):
+class FromRuns(BaseModel, extra="forbid", frozen=True):
     """What a notebook computes for a check from its runs, and grading computes again: a run's log, or the mean of each
     part of a breakdown; otherwise: in place of these where nothing was measured."""
 
@@ -97,14 +91,15 @@ class Given(BaseModel, extra="forbid", frozen=True):
 class Check(Task, frozen=True):
     """An item that `check` judges.
 
-    several: whether right answers differ in their numbers, as fits by other weights do
+    several: whether a right function may give other numbers than the solution's, as a fit with other weights or
+        another schedule does; then grading does not compare the two on other inputs (teaching.grading.judge)
     """
 
     kind: Literal["check"]
     points: int = Field(ge=1)
     why: str = Field(min_length=1)
     several: bool = False
-    given: Given = Given()
+    given: FromRuns = FromRuns()
 
 
 class Choice(Check, frozen=True):
@@ -168,7 +163,7 @@ class Lesson(BaseModel, extra="forbid", frozen=True):
 @functools.cache
 def load(path: Path) -> Lesson:
     """The Lesson in a tasks.toml. Raises TaskError, with the file and the mistake, for what cannot be used."""
-    return schema.check(Lesson, schema.read(path, path, TaskError), path, TaskError)
+    return schema.read(Lesson, path, path, TaskError)
 
 
 def lessons() -> dict[str, Lesson]:

@@ -3,7 +3,7 @@
 import nbformat
 
 
-def carry(base, mine, new):
+def carry(base, students, newer):
     """(the new file as bytes, lost, both) of three files as bytes: the form that the student began with, the student's,
     and the newer form. lost: the student's cells, with text or outputs of theirs, that the newer form has no place for;
     both: the cells that the student and the course changed, where the student's text stands.
@@ -12,28 +12,28 @@ def carry(base, mine, new):
     behind; one of the course that the student deleted comes back; outputs stay where the cell's text does. Raises
     ValueError if one of the files is no notebook.
     """
-    notebook, newer = _read(mine), _read(new)
-    before, theirs, forms = ({cell.id: cell for cell in each.cells} for each in (_read(base), notebook, newer))
+    work, form = _read(students), _read(newer)
+    base_cells, work_cells, form_cells = ({cell.id: cell for cell in each.cells} for each in (_read(base), work, form))
     cells, kept, both = {}, set(), []
-    for id, cell in forms.items():
-        cells[id], yours, was = cell, theirs.get(id), before.get(id)
-        if yours and (_content(yours) == _content(cell) or not was or _content(yours) != _content(was)):
-            cells[id] = yours | {"metadata": yours.metadata | cell.metadata}
+    for id, new in form_cells.items():
+        cells[id], own, old = new, work_cells.get(id), base_cells.get(id)
+        if own and (_content(own) == _content(new) or not old or _content(own) != _content(old)):
+            cells[id] = own | {"metadata": own.metadata | new.metadata}
             kept.add(id)
-            if was and _content(yours) != _content(cell) != _content(was):
-                both.append(_label(cell))
+            if old and _content(own) != _content(new) != _content(old):
+                both.append(_label(new))
     order, anchor = list(cells), None
-    for id, cell in theirs.items():
+    for id, cell in work_cells.items():
         if id in cells:
             anchor = id
-        elif id not in before:  # the student's own
+        elif id not in base_cells:  # one that the student has added
             order.insert(order.index(anchor) + 1 if anchor else 0, id)
             cells[id], anchor = cell, id
             kept.add(id)
-    lost = [cell for id, cell in theirs.items() if id not in kept]
-    lost = [_label(cell) for cell in lost if cell.get("outputs") or _content(cell) != _content(before[cell.id])]
-    metadata = newer.metadata | notebook.metadata | {"labs": newer.metadata.get("labs", {})}
-    whole = nbformat.from_dict(newer | {"metadata": metadata, "cells": [cells[id] for id in order]})
+    lost = [cell for id, cell in work_cells.items() if id not in kept]
+    lost = [_label(cell) for cell in lost if cell.get("outputs") or _content(cell) != _content(base_cells[cell.id])]
+    metadata = form.metadata | work.metadata | {"labs": form.metadata.get("labs", {})}
+    whole = nbformat.from_dict(form | {"metadata": metadata, "cells": [cells[id] for id in order]})
     return nbformat.writes(whole).encode(errors="replace"), lost, both
 
 

@@ -59,7 +59,7 @@ def stamped(version, date, contents):
     """{path: bytes} of .release/ for a tree with these `contents`, {path: bytes}; the same for the same input."""
     sums = {name: files.digest(contents[name]) for name in sorted(contents)}
     text = json.dumps({"format": 1, "version": version, "date": date, "files": sums}, indent=1) + "\n"
-    _stamp(text, "the stamp")
+    _stamp(text, "what is to be stamped", "Release under another version, or without this file.")
     return {FRESH + name: contents[name] for name in sums if filled_in(name)} | {STAMP: text.encode()}
 
 
@@ -85,11 +85,10 @@ def find_course(start: str | Path = ".") -> Path:
 
 def stamp_of(root):
     """The ReleaseStamp of a course. Raises CourseError."""
-    path = Path(root, STAMP)
+    path, again = Path(root, STAMP), f"Copy the hidden folder {FOLDER} into the course from the release you began with."
     try:
-        return _stamp(path.read_bytes(), path)
+        return _stamp(path.read_bytes(), path, again)
     except OSError as problem:
-        again = f"Copy the hidden folder {FOLDER} into the course from the release you began with."
         raise CourseError(f"{path} cannot be read: {problem.strerror}. {again}") from None
 
 
@@ -108,7 +107,7 @@ def load(path):
     path = Path(path)
     try:
         read = _reader(path)
-        stamp = _stamp(read(STAMP), f"{path}: {STAMP}")
+        stamp = _stamp(read(STAMP), f"{path}: {STAMP}", "Get the release again.")
         contents = {name: read(FRESH + name if filled_in(name) else name) for name in stamp.files}
     except (OSError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as problem:
         raise CourseError(f"{path} is no release, or a damaged one ({problem}): get it again.") from None
@@ -129,15 +128,15 @@ def _reader(path):
     return lambda name: archive.read(top + name)
 
 
-def _stamp(text, where):
+def _stamp(text, where, cure):
     """The ReleaseStamp in a JSON text. Raises CourseError, also for a path that no release may write."""
     try:
         stamp = ReleaseStamp.model_validate_json(text, strict=True)
     except ValidationError as problem:
-        raise CourseError(f"{where} is not the stamp of a release: {schema.first_mistake(problem)}") from None
+        raise CourseError(f"{where} is not the stamp of a release: {schema.first_mistake(problem)} {cure}") from None
     for name in stamp.files:
         if unsafe(name) or _STUDENTS_OWN.fullmatch(name):
-            raise CourseError(f"{where} names {name!r:.80}, which no release may replace.")
+            raise CourseError(f"{where} names {name!r:.80}, which no release may replace. {cure}")
     return stamp
 
 

@@ -58,7 +58,7 @@ class _Plan:
                 self._replace(name, current, content)
             elif current != content and before != stamp.files[name]:
                 (self._notebook if name.endswith(".ipynb") else self._script)(name, current, content)
-        for name in set(now.files) - set(contents):
+        for name in sorted(set(now.files) - set(contents)):
             self._remove(name, self._current(name))
         for name, content in release.stamped(stamp.version, stamp.date, contents).items():
             if self._current(name) != content:

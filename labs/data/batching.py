@@ -53,12 +53,10 @@ def order(dataset: Dataset, global_batch: int, *, seed: int = 0, first: int = 0)
     import tensorflow as tf
 
     check_batch(len(dataset.labels), global_batch)
-    n, seed = len(dataset.labels), whole("seed", seed, least=0)
-    passes = itertools.count(whole("first", first, least=0))
-    total = n // global_batch * global_batch
+    total, next_pass = len(dataset.labels) // global_batch * global_batch, _passes(dataset, seed, first)
 
     def numbers():
-        return np.random.default_rng([seed, next(passes)]).permutation(n)[:total]
+        return next_pass()[:total]
 
     @tf.autograph.experimental.do_not_convert  # there is nothing to convert, which takes longer than all the rest
     def permuted(_):
@@ -68,6 +66,12 @@ def order(dataset: Dataset, global_batch: int, *, seed: int = 0, first: int = 0)
     compat.no_tuning_thread()
     flat = orders.unbatch().apply(tf.data.experimental.assert_cardinality(total))
     return flat.with_options(_options())
+
+
+def _passes(dataset, seed, first=0):
+    """A function that gives all sample numbers in the order of the next pass, see `order`. Raises UseError."""
+    seed, passes = whole("seed", seed, least=0), itertools.count(whole("first", first, least=0))
+    return lambda: np.random.default_rng([seed, next(passes)]).permutation(len(dataset.labels))
 
 
 def batches(dataset: Dataset, numbers: "tf.data.Dataset", batch: int) -> "tf.data.Dataset":
@@ -129,7 +133,7 @@ def _without_tensorflow(dataset, batch, seed):
     class Batches(keras.utils.PyDataset):
         def __init__(self):
             super().__init__()
-            self.passes = 0
+            self.next_pass = _passes(dataset, seed)
             self.on_epoch_end()
 
         def __len__(self):
@@ -140,7 +144,6 @@ def _without_tensorflow(dataset, batch, seed):
             return dataset.images[rows], dataset.labels[rows]
 
         def on_epoch_end(self):
-            self.rows = np.random.default_rng([seed, self.passes]).permutation(len(dataset.labels))
-            self.passes += 1
+            self.rows = self.next_pass()
 
     return Batches()

@@ -10,15 +10,15 @@ from horovod import tensorflow as horovod
 
 from labs import compat, ranks
 from labs.errors import HorovodError
-from labs.hvd.check import check
+from labs.hvd.check import check_fit
 
 
 class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
     """Gives all ranks the weights of `root_rank` when `fit` begins.
 
-    They also take the state of its optimizer. Before that the callback compares the ranks (`check`). It does so again
-    before the first step of every epoch and at the end: whether all ranks still train, their learning rates, trained
-    weights. These are two small messages.
+    They also take the state of its optimizer. Before that the callback compares the ranks (`check_fit`). It does so
+    again before the first step of every epoch and at the end: whether all ranks still train, their learning rates,
+    trained weights. These are two small messages.
 
     Raises HorovodError for a model that the ranks would not train together, labs.ranks.RankError for ranks that would
     take different numbers of steps, at unlike rates, or that train different networks.
@@ -34,7 +34,7 @@ class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
         self.root_rank = root_rank
 
     def on_train_begin(self, logs=None):
-        check(self.model, self.params)
+        check_fit(self.model, self.params)
         optimizer = self.model.optimizer
         if not optimizer.built:
             optimizer.build(self.model.trainable_weights)

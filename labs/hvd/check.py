@@ -7,13 +7,14 @@ from labs.errors import HorovodError
 from labs.hvd.optimizer import averages
 
 
-def check(model, params, recorder=False):
+def check_fit(model, params, recorder=False):
     """Raise HorovodError or RankError if `fit` of this compiled model would fail, hang, or not train one network.
 
     params: a callback's `params`, with the steps and epochs of this `fit`. All ranks must call it.
     recorder: whether the recorder calls it, which is noted in `params`: MetricAverageCallback must not stand after it.
     """
-    params["recorded"] = recorder  # Keras gives all callbacks of a `fit` the same dict
+    # Keras gives all callbacks of a `fit` the same dict: what the recorder has noted must stay.
+    params["recorded"] = recorder or params.get("recorded", False)
     optimizer = model.optimizer
     if compat.wrapped_by_horovod(optimizer):
         raise HorovodError(

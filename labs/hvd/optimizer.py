@@ -72,7 +72,7 @@ def _compare(optimizer, grads, variables):
     with tf.init_scope():  # out of the graph
         pairs = enumerate(zip(variables, grads, strict=False))
         brings = {f"gradient {n} ({v.name})": "None" if grad is None else "a value" for n, (v, grad) in pairs}
-        ranks.agree("one rank would wait for the other's for ever. Train the same weights by the same loss", **brings)
+        ranks.agree("one would wait for the other's for ever", "Train the same weights by the same loss.", **brings)
         if not optimizer.built:
             optimizer.build(variables)
         ranks.require_equal([*variables, *optimizer.variables], "before the first step")

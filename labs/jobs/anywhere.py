@@ -71,14 +71,14 @@ def start(
     if ranks is not None:
         command = [*launch.command(ranks, launcher), *launch.MORTAL, *command]
     environment = {"LABS_RUN": name, "LABS_RUNS": str(runs), "PYTHONUNBUFFERED": "1", "TF_CPP_MIN_LOG_LEVEL": "2"}
-    if (launcher or "").startswith("mpiexec"):
+    if launch.words_of(launcher)[0] == "mpiexec":
         environment["PYTHONUNBUFFERED"] = ""  # it forwards pieces of lines as they come, of all ranks in a jumble
     return start_here(name, runs / name, command, environment | (env or {}))
 
 
 def _not_done(script, open_lines):
     """Raise LabsError for the first blank of a script, if there is one."""
-    for line, text in open_lines:
+    for line, text in open_lines[:1]:
         raise LabsError(f"Not done yet: {script}, line {line} is still blank ({text.strip()}). Nothing was started.")
 
 
@@ -105,8 +105,8 @@ def _start_batch(script, arguments, name, runs, env, site):
     resources = asked.resources()
     here = dict.fromkeys(("NTASKS", "TASKS_PER_NODE", "NTASKS_PER_NODE"), resources["tasks"] or 1)
     here |= {"NNODES": 1, "JOB_NUM_NODES": 1, "CPUS_PER_TASK": resources["cpus_per_task"] or 1}
-    ours = {"LABS_JOB": f"{name}_local", "LABS_PYTHON_HERE": sys.executable, "BASH_FUNC_srun%%": _SRUN}
-    env = {f"SLURM_{key}": str(value) for key, value in here.items()} | ours | env
+    without_slurm = {"LABS_JOB": f"{name}_local", "LABS_PYTHON_HERE": sys.executable, "BASH_FUNC_srun%%": _SRUN}
+    env = {f"SLURM_{key}": str(value) for key, value in here.items()} | without_slurm | env
     # <name>_local, not <name>: its <name>_w1.json may be the record of another job
     return start_here(name, runs / f"{name}_local", ["bash", script, *map(str, arguments)], env, batch=True, cwd=root)
 

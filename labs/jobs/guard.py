@@ -26,7 +26,7 @@ from pathlib import Path
 
 import psutil
 
-PATIENCE = 3.0  # seconds that processes have to end when they are told to
+PATIENCE = 3.0  # seconds that processes have to end when they are told to; less than ENDING of local.py
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # prctl(2): a signal when the parent dies; adopt orphans
 _prctl = ctypes.CDLL(None).prctl
 

@@ -20,7 +20,7 @@ GOING = ("waiting", "running")
 
 def check_name(name):
     """Raise LabsError for what no job can be called."""
-    if problem := files.no_name(name):
+    if problem := files.name_problem(name):
         raise LabsError(f"The name {name!r:.60} {problem}. The job's files get this name, so choose another one.")
 
 
@@ -51,7 +51,7 @@ class Job:
     def _label(self):
         return self.name
 
-    def _of_trainings(self, ending):
+    def files_of_trainings(self, ending):
         """Existing files <stem><ending>, or of a batch script <stem>_w<workers><ending>, and those of its study in the
         folder <stem>; the newest is the last."""
         pattern = re.escape(self.stem.name) + (r"_w\d+" if self.batch else "") + re.escape(ending)
@@ -65,7 +65,7 @@ class Job:
     @property
     def records(self) -> list[Path]:
         """The run records that exist, as a list of paths; the newest is the last."""
-        return self._of_trainings(".json")
+        return self.files_of_trainings(".json")
 
     @property
     def record(self) -> Path:
@@ -85,7 +85,7 @@ class Job:
         Of a batch script the training that runs now, and its number of `workers` as well.
         """
         try:
-            path = self._of_trainings(".progress")[-1]
+            path = self.files_of_trainings(".progress")[-1]
             progress = json.loads(path.read_text())
         except (OSError, ValueError, IndexError):
             return {}
@@ -130,13 +130,13 @@ class Job:
         return lines[-1] if lines and not lines[-1].startswith(("Job ", "Versions: ")) else None
 
     def explain(self) -> str:
-        """One sentence: how the job ended and, if it failed, the line of its .err that says why. Of one that is running
-        also where its ranks are, and who waits for whom (`labs why`)."""
+        """How the job ended, in one sentence; if it failed, with the line of its .err that says why. Of one that is
+        running some lines: where its ranks are, and who waits for whom (`labs why`)."""
         state, name = self.state, self._label()
         if state in GOING:
             seen = ""
             with contextlib.suppress(why.WhyError):  # no rank has written where it is
-                seen = f"\n{why.screen(self.name, why.ranks(self.stem))}"
+                seen = f"\n{why.report(self.name, why.ranks(self.stem))}"
             return f"{name} is {state}.{seen}"
         if state == "finished":
             names = [path.name for path in (self.err, *self.records) if path.exists()]
@@ -163,7 +163,7 @@ class Job:
         state = state or self.state
         if state in GOING:
             return
-        for path in (*self._of_trainings(".progress"), *why.stack_files(self.stem)):
+        for path in (*self.files_of_trainings(".progress"), *why.stack_files(self.stem)):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
         newest = None
@@ -171,7 +171,8 @@ class Job:
             with contextlib.suppress(LabsError):
                 run = records.load(path)
                 newest = newest or run
-                # Told to end, what ran has written "failed" itself: the newest, and what took turns with it.
+                # A training that was told to end has written "failed" itself. Only the newest one, and those that took
+                # turns with it, were running then.
                 ran = run is newest or (run.study is not None and run.study == newest.study)
                 if run.state == "running" or (run.state == "failed" and state == "stopped" and ran):
                     run.state = "stopped" if state == "stopped" else "failed"

@@ -27,6 +27,11 @@ MORTAL = [
 ]
 
 
+def words_of(launcher: str | None) -> list[str]:
+    """The name of a launcher, by default horovodrun, and its options."""
+    return shlex.split(launcher or SUPPORTED[0])
+
+
 def command(ranks: int, launcher: str | None = None) -> list[str]:
     """What stands before `python SCRIPT ...` to start `ranks` connected processes of it.
 
@@ -36,7 +41,7 @@ def command(ranks: int, launcher: str | None = None) -> list[str]:
     Only srun starts ranks on other nodes.
     Raises UseError: no such launcher, Horovod or launcher not installed, fewer than 1 or too many ranks, no job.
     """
-    launcher, *options = shlex.split(launcher or SUPPORTED[0])
+    launcher, *options = words_of(launcher)
     if launcher not in SUPPORTED:
         raise UseError(f"No launcher is called {launcher!r}, so nothing was started. Use horovodrun, mpiexec or srun.")
     whole("ranks", ranks)

@@ -14,7 +14,7 @@ from labs.jobs.job import Job
 
 # -P: the folder of guard.py is not searched for modules
 GUARD = [sys.executable, "-P", str(Path(__file__).with_name("guard.py"))]
-ENDING = 5.0  # seconds: so long may what is left of a run that was killed take to end (guard.py)
+ENDING = 5.0  # seconds that what is left of a run that was killed may take to end: more than PATIENCE of guard.py
 
 
 class LocalJob(Job):
@@ -32,7 +32,7 @@ class LocalJob(Job):
         return "stopped" if self.stopped else "finished" if code == 0 else "failed"
 
     def stop(self) -> None:
-        """End the job and all processes that it started; after 3 seconds they are killed."""
+        """End the job and all processes that it started, which are killed after PATIENCE seconds (guard.py)."""
         if self.process.poll() is None:
             self.stopped = True
             self.process.terminate()
@@ -77,7 +77,7 @@ def _new_out(job):
     with job.out.open("ab") as earlier:
         _lock(job, earlier)
         moved = files.move_aside(job.stem.parent, job.stem.name, job.batch)
-        for left in (*job.records, *job._of_trainings(".progress"), *why.stack_files(job.stem)):
+        for left in (*job.records, *job.files_of_trainings(".progress"), *why.stack_files(job.stem)):
             left.unlink(missing_ok=True)
         if not moved:
             return os.fdopen(os.dup(earlier.fileno()), "ab")

@@ -58,6 +58,8 @@ def state(job_id: str) -> State:
     try:
         said = _run(["scontrol", "--oneliner", "show", "job", job_id]).split("\n")[0]
         fields = dict(re.findall(r"(\w[\w:/]*)=(.*?)(?= \w[\w:/]*=|\s*$)", said))
+        if "JobState" not in fields:
+            raise SlurmError(f"scontrol tells no state of job {job_id}: {said!r:.200}. Look with `squeue --me`.")
         reason = fields.get("Reason", "None")
         return State(fields["JobState"], "" if reason == "None" else reason, *_codes(fields.get("ExitCode", "")))
     except SlurmError as problem:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from labs.errors import LabsError
-from labs.jobs import anywhere
+from labs.jobs import anywhere, launch
 from labs.jobs.job import GOING, Job
 from labs.waiting import TURNS_VARIABLE
 
@@ -32,7 +32,7 @@ LONG = str(30 * 24 * 3600)  # seconds: Gloo ends ranks that do not answer for 30
 _ENV = {"HOROVOD_GLOO_TIMEOUT_SECONDS": LONG, "HOROVOD_STALL_CHECK_DISABLE": "1", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
 
 
-class _Over(Exception):
+class _NoMoreTurns(Exception):
     """No more turns are given: a training has failed, or somebody asks for the end."""
 
 
@@ -84,16 +84,16 @@ class Turns:
     """
 
     def __init__(self, show: bool = True, explain: bool = True):
-        self.study, self.show, self.explain, self.jobs = secrets.token_hex(8), show, explain, list[Job]()
-        self.seed = secrets.randbelow(2**31)
-        self._token, self._trainings = secrets.token_hex(16), dict[str, _Training]()
+        self.study, self.seed, self.show, self.explain = secrets.token_hex(8), secrets.randbelow(2**31), show, explain
+        self.jobs: list[Job] = []
+        self._trainings: dict[str, _Training] = {}
+        self._token, self._where = secrets.token_hex(16), {}  # where: what `progress` said last
         self._listener = socket.create_server(("" if os.environ.get("SLURM_JOB_ID") else "127.0.0.1", 0))
         self._changed = threading.Condition()  # a process waits for its turn now
         self._turn: _Training | None = None
-        self._where = {}  # what `progress` said last
-        # From `begin` on, one thread alone ends trainings. Others ask for the end, and wait for it: by events, since an
-        # interrupted Thread.join takes the thread for dead (Python 3.11).
-        self._begun, self._asked, self._over = 0.0, threading.Event(), threading.Event()
+        # From `begin` on (when, or 0: `_began`), one thread alone ends trainings. Others ask for the end, and wait for
+        # it: by events, since an interrupted Thread.join takes the thread for dead (Python 3.11).
+        self._began, self._end_asked, self._ended = 0.0, threading.Event(), threading.Event()
 
     def __repr__(self):
         from labs.jobs.bar import where
@@ -114,10 +114,9 @@ class Turns:
             raise LabsError("A batch script cannot take turns: start the training programs themselves.")
         if name in self._trainings:
             raise LabsError(f"Two trainings are called {name!r} and would overwrite each other: name them differently.")
-        here = not (options.get("launcher") or "").startswith("srun")
+        here = launch.words_of(options.get("launcher"))[0] != "srun"
         settings = {"host": "127.0.0.1" if here else None, "port": self._listener.getsockname()[1]}
-        settings |= {"token": self._token, "job": name}
-        settings |= {"study": self.study, "order_seed": self.seed}
+        settings |= {"token": self._token, "job": name, "study": self.study, "order_seed": self.seed}
         env = {TURNS_VARIABLE: json.dumps(settings)} | _ENV | (env or {})
         job = anywhere.start(script, *arguments, name=name, env=env, **options)
         self._trainings[name] = _Training(job)
@@ -131,7 +130,7 @@ class Turns:
         self.stop() if kind else self.wait()
 
     def _not_begun(self):
-        if self._begun or self._asked.is_set():
+        if self._began or self._end_asked.is_set():
             raise LabsError(
                 "These trainings have begun, and only those that begin together can be compared. wait() collects them, "
                 "stop() ends them. For others make a new jobs.Turns(), start all of them, then begin."
@@ -145,7 +144,7 @@ class Turns:
         self._not_begun()
         if not self.jobs:
             raise LabsError("No training was started, so none can have a turn. Call start(...) for each, then begin().")
-        self._begun = time.monotonic()
+        self._began = time.monotonic()
         threading.Thread(target=self._run, name="turns", daemon=True).start()
         return self
 
@@ -157,13 +156,13 @@ class Turns:
         """
         from labs.jobs import bar
 
-        if self.jobs and not self._begun and not self._asked.is_set():
+        if self.jobs and not self._began and not self._end_asked.is_set():
             self.begin()
         begin = time.monotonic()
         with bar.progress_bar(", ".join(self._trainings), self, self.show and self.jobs) as update:
             try:
-                while self._begun and not self._over.wait(0.3):
-                    update(self.progress(), time.monotonic() - self._begun)
+                while self._began and not self._ended.wait(0.3):
+                    update(self.progress(), time.monotonic() - self._began)
                     if timeout is not None and time.monotonic() - begin > timeout:
                         break
             except KeyboardInterrupt:
@@ -190,9 +189,9 @@ class Turns:
 
     def stop(self) -> None:
         """End all trainings that are not over, and wait for that; what they have measured is on record."""
-        self._asked.set()
-        if self._begun:
-            self._over.wait()
+        self._end_asked.set()
+        if self._began:
+            self._ended.wait()
         else:
             self._end()
 
@@ -209,11 +208,11 @@ class Turns:
                     break
                 for place, training in enumerate(going):
                     self._take(training, number, place)
-        except _Over:
+        except _NoMoreTurns:
             pass
         finally:
             self._end()
-            self._over.set()
+            self._ended.set()
 
     def _take(self, training: _Training, number: int, place: int) -> None:
         """Let one training compute in this round, until it waits again or has ended. place: in the round's order."""
@@ -225,11 +224,11 @@ class Turns:
         self._until(lambda: training.gives_way)
 
     def _until(self, condition: Callable[[], bool]) -> None:
-        """Wait for what changes when a process waits or a training ends. Raises _Over."""
+        """Wait for what changes when a process waits or a training ends. Raises _NoMoreTurns."""
         with self._changed:
             while True:
-                if self._asked.is_set() or any(job.state in ("failed", "stopped") for job in self.jobs):
-                    raise _Over
+                if self._end_asked.is_set() or any(job.state in ("failed", "stopped") for job in self.jobs):
+                    raise _NoMoreTurns
                 if condition():
                     return
                 self._changed.wait(0.3)

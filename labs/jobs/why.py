@@ -1,5 +1,7 @@
-"""Where the ranks of a running job are (`labs why`): what each of them writes (labs.stacks), and in words: who waits
-for whom, and what cannot be known from this. The job goes on as before."""
+"""Why a job hangs: where each rank is, and who waits for whom (`labs why`); and what cannot be known from this.
+
+Each rank writes where it is (labs.stacks); the job goes on as before.
+"""
 
 import contextlib
 import json
@@ -14,10 +16,10 @@ import psutil
 from labs import files
 from labs.errors import UseError
 from labs.printed import grouped, printable, several
-from labs.stacks import BUSY, EVERY, LOOKS
+from labs.stacks import COMPUTES, EVERY, LOOKS
 
 SILENT = 10.0  # seconds without a word of a process, after which it is not known where it is
-GONE = {  # states of a process that writes nothing
+NO_WORD = {  # states of a process that writes nothing, and what is said of it
     "ended": "has ended: it comes to no collective any more.",
     "killed": "has gone without an end of its own: it was killed. Memory? `dmesg` on {host} may tell.",
     "stopped": "is stopped, as one that waits for its turn: it goes on when it is told to.",
@@ -76,9 +78,9 @@ def ranks(stem: str | Path) -> list[dict]:
         rank["age"] = time.time() - rank["time"]
         if rank["host"] == socket.gethostname() and rank["state"] != "ended":
             rank["state"] = _state(rank)
-        if rank["age"] > SILENT and rank["state"] not in GONE:
+        if rank["age"] > SILENT and rank["state"] not in NO_WORD:
             rank["state"] = "silent"
-        if rank["state"] in GONE:
+        if rank["state"] in NO_WORD:
             rank["looks"] = []
     return seen
 
@@ -93,8 +95,8 @@ def _state(rank):
     return gone.get(status, rank["state"])
 
 
-def screen(name: str, ranks: list[dict]) -> str:
-    """One screen on a job that goes on: where its ranks are; who waits for whom."""
+def report(name: str, ranks: list[dict]) -> str:
+    """A screen of text on a job that goes on: where its ranks are; who waits for whom."""
     linecache.checkcache()  # a script may have been edited since it was last quoted
     lines = [f"{name}: {several(max(rank['size'] for rank in ranks), 'rank')}"]
     for rank in ranks:
@@ -103,7 +105,7 @@ def screen(name: str, ranks: list[dict]) -> str:
         for file, line, function in reversed(own(rank["looks"][-1]) if rank["looks"] else []):
             text = linecache.getline(file, line).strip()
             lines.append(f"    {f'{Path(file).name}:{line}':<24} {function:<10} {text:.70}".rstrip())
-    lines += ["", *verdict(ranks), "", "What cannot be seen from outside:"]
+    lines += ["", *sentences(ranks), "", "What cannot be seen from outside:"]
     lines += ["- whether a rank that is late will come: look again in a minute"]
     lines += ["- the names of tensors: over MPI, Horovod's stall message in the .err tells them after 60 s"]
     return "\n".join(map(printable, lines))
@@ -127,19 +129,19 @@ def _collective(frames):
     return next((kind for function in inside for kind in KINDS if kind in function), None)
 
 
-def verdict(ranks: list[dict]) -> list[str]:
-    """Sentences: who waits in which collective for whom, and what those do that do not come."""
+def sentences(ranks: list[dict]) -> list[str]:
+    """Who waits in which collective for whom, and what those do that do not come."""
     calls, lines = grouped((waits(rank), rank) for rank in ranks), []
     others, every = calls.pop(None, []), set(range(max(rank["size"] for rank in ranks)))
     for (kind, frames), there in calls.items():
         numbers = {rank["rank"] for rank in there}
-        place = " > ".join(str(line) for _, line, _ in reversed(frames))
-        lines.append(f"{_named(numbers)} waits in {kind}, {Path(frames[0][0]).name}, line {place}.")
+        place = f"{Path(frames[0][0]).name}, line {' > '.join(str(line) for _, line, _ in reversed(frames))}"
+        lines.append(f"{_named(numbers)} wait{'s' * (len(numbers) == 1)} in {kind}, {place}.")
         if every - numbers:
             lines[-1] += f" Not there: {_named(every - numbers).lower()}."
-    lines += [_does(rank) for rank in others]
+    lines += [_sentence_on(rank) for rank in others]
     if missing := every - {rank["rank"] for rank in ranks}:
-        lines.append(f"{_named(missing)} has said nothing: it has not begun, or it does not use labs.")
+        lines.append(f"Not heard of: {_named(missing).lower()}. Not begun yet, or without labs.hvd and the recorder?")
     if len(calls) > 1:
         lines.append("They wait in different calls: as long as no other rank comes, each waits for ever.")
     elif calls and not others and not missing:
@@ -157,17 +159,17 @@ def stuck(ranks: list[dict]) -> bool:
 def _computes(rank):
     """Whether a rank that is late may still be on its way: it runs, computes in TensorFlow, has just begun, or cannot
     be seen."""
-    if rank["state"] in GONE:
+    if rank["state"] in NO_WORD:
         return rank["state"] == "silent"
-    tensorflow = any("/tensorflow/" in look[0][0] for look in rank["looks"]) and rank["cores"] > BUSY
+    tensorflow = any("/tensorflow/" in look[0][0] for look in rank["looks"]) and rank["cores"] > COMPUTES
     begins = len(rank["looks"]) < LOOKS
-    return rank["state"] == "running" or rank["thread"] > BUSY or tensorflow or begins
+    return rank["state"] == "running" or rank["thread"] > COMPUTES or tensorflow or begins
 
 
-def _does(rank):
+def _sentence_on(rank):
     who = f"Rank {rank['rank']}"
-    if rank["state"] in GONE:
-        return f"{who} {GONE[rank['state']].format(**rank)}"
+    if rank["state"] in NO_WORD:
+        return f"{who} {NO_WORD[rank['state']].format(**rank)}"
     lines = sorted({own(look)[0][1] for look in rank["looks"]})
     where = f"{Path(own(rank['looks'][-1])[0][0]).name}, line {' and '.join(map(str, lines))}"
     if len(rank["looks"]) < LOOKS:
@@ -178,5 +180,5 @@ def _does(rank):
 
 
 def _named(numbers):
-    """Rank 1; Rank 0, 2."""
-    return f"Rank {', '.join(map(str, sorted(numbers)))}"
+    """Rank 1; Ranks 0, 2."""
+    return f"Rank{'s' * (len(numbers) > 1)} {', '.join(map(str, sorted(numbers)))}"

@@ -22,8 +22,9 @@ from labs.results import intervals
 
 SIZES = tuple(2**10 * 4**k for k in range(9))  # bytes: 1 KiB, 4 KiB, ..., 64 MiB
 CYCLE = 1e-4  # seconds between Horovod's looks for work, shorter than its default, so that links are measured
-BATCH = 2**21  # bytes: small messages are timed several at a time, up to this many bytes or MOST messages
-MOST = 40
+BYTES_AT_ONCE = 2**21  # small messages are timed several at a time, up to this many bytes or MESSAGES_AT_ONCE
+MESSAGES_AT_ONCE = 40  # so many that it counts little when, within about one message, the last rank begins
+TIMEOUT = 300  # seconds: ten times what a measurement takes
 
 
 def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=False) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=
         arguments = ["labs.measure.allreduce", str(file), repeats, seed, *sizes]
         env = {"HOROVOD_CYCLE_TIME": str(1e3 * CYCLE)}
         job = jobs.start("-m", *arguments, name="allreduce", runs=folder, ranks=ranks, launcher=launcher, env=env)
-        job.wait(timeout=300, show=show)
+        job.wait(timeout=TIMEOUT, show=show)
         if job.state != "finished":
             raise LabsError(f"The all-reduce was not measured. {job.explain()}")
         measured = json.loads(file.read_text(encoding="utf-8"))
@@ -153,7 +154,7 @@ def _rank(file, repeats, seed, *sizes):
     # All sizes in each round, in an order that all ranks draw alike: what else the machine does meets each of them.
     for _, order in zip(range(int(repeats)), jobs.orders(int(seed), len(every)), strict=False):
         for size, (once, values) in (list(every.items())[number] for number in order):
-            count = max(1, min(MOST, BATCH // size))
+            count = max(1, min(MESSAGES_AT_ONCE, BYTES_AT_ONCE // size))
             hvd.allreduce(tf.ones([]), name="together")  # all ranks start from here
             begin = time.perf_counter()
             for _ in range(count):

@@ -33,7 +33,7 @@ def measure(
     *,
     strategy: str = "horovod",
     local_batch: int = 64,
-    others: Sequence[int] = (),
+    further_batches: Sequence[int] = (),
     kinds: Sequence[str] = KINDS,
     image_size: int = 32,
     rounds: int = 4,
@@ -46,7 +46,7 @@ def measure(
 
     model: one of labs.models.NAMES; image_size: pixels per side
     strategy: "horovod", or "mirrored" for MirroredStrategy, which needs no Horovod; launcher: see labs.jobs.launch
-    local_batch: images per worker, of all `kinds`; others: further local batches, with alone and exchange only
+    local_batch: images per worker, of all `kinds`; further_batches: others, with alone and exchange only
     kinds: KINDS, or EFFICIENCY, which is enough for `efficiency`
     rounds: how often each kind has its turn; steps: of each turn
     name: of the job and of the result's file; show: a progress bar
@@ -56,15 +56,15 @@ def measure(
     Returns a dict, kept as <runs>/<name>.breakdown.json: kind "measured", strategy, model, ranks, local_batch, seconds
     {local batch as text: {kind: [[seconds of a step, ...] of each round]}}, order_seed, pipeline_seconds and
     all_reduce_seconds [of each round] (a batch read alone; one message of the gradient's size), others [of each round]
-    (what other programs took of the cores: labs.devices.others; not the parameter), gradient_bytes, image_size,
-    classes, machine, versions, notes.
+    (what other programs took of the cores: labs.devices.others), gradient_bytes, image_size, classes, machine,
+    versions, notes.
     Raises BreakdownError, UseError for a network, a strategy, a batch or ranks that cannot be.
     """
     models.check_size(model, image_size)
     started = {"horovod": {"ranks": WORKERS, "launcher": launcher}, "mirrored": {}}
     if strategy not in started:
         raise UseError(f"The strategy is {strategy!r}: a step is taken apart with {' or '.join(started)}.")
-    sizes = [whole("the local batch", size) for size in (local_batch, *others)]
+    sizes = [whole("the local batch", size) for size in (local_batch, *further_batches)]
     name = name or f"breakdown_{model}"
     file = (jobs.folder() / f"{name}.breakdown.json").resolve()
     options = {"file": str(file), "strategy": strategy, "model": model, "image_size": image_size}
@@ -78,7 +78,7 @@ def measure(
     measured = json.loads(file.read_text(encoding="utf-8"))
     if WORKERS > devices.cores() and not measured["machine"]["gpus"]:
         measured["notes"].append(f"oversubscribed: more ranks ({WORKERS}) than cores ({devices.cores()})")
-    measured["notes"] += [note for note in [_quiet(measured)[1]] if note]
+    measured["notes"] += [note for note in [_undisturbed(measured)[1]] if note]
     measured["notes"] += too_noisy(parts(measured)) if set(kinds) == set(KINDS) else []
     files.write(file, json.dumps(measured, indent=1))
     return measured
@@ -87,13 +87,13 @@ def measure(
 def rounds(measured: dict[str, Any], local_batch: int | str | None = None) -> dict[str, list[list[float]]]:
     """{kind: [[seconds of a step, ...] of each round]} at a local batch (default: the one with all KINDS).
 
-    Rounds in which other programs ran are left out as in a study (labs.results.metrics.quiet).
+    Rounds in which other programs ran are left out as in a study (labs.results.metrics.undisturbed).
     """
     kinds = measured["seconds"].get(str(local_batch or measured["local_batch"]))
     if not kinds:
-        raise BreakdownError(f"Batch {local_batch} was not measured, only {', '.join(measured['seconds'])}.")
-    quiet, _ = _quiet(measured)
-    return {kind: [steps[n] for n in quiet] for kind, steps in kinds.items()}
+        raise BreakdownError(f"Batch {local_batch} was not measured: ask for {' or '.join(measured['seconds'])}.")
+    numbers, _ = _undisturbed(measured)
+    return {kind: [steps[n] for n in numbers] for kind, steps in kinds.items()}
 
 
 def means(measured: dict[str, Any], local_batch: int | str | None = None) -> dict[str, list[float]]:
@@ -101,10 +101,10 @@ def means(measured: dict[str, Any], local_batch: int | str | None = None) -> dic
     return {kind: list(map(fmean, steps)) for kind, steps in rounds(measured, local_batch).items()}
 
 
-def _quiet(measured):
-    """(numbers of the rounds that count, a note or None), see labs.results.metrics.quiet."""
+def _undisturbed(measured):
+    """(numbers of the rounds that count, a note or None), see labs.results.metrics.undisturbed."""
     count = len(measured["seconds"][str(measured["local_batch"])]["alone"])
-    return metrics.quiet(dict(enumerate(measured.get("others") or [None] * count)), "a step")
+    return metrics.undisturbed(dict(enumerate(measured.get("others") or [None] * count)), "a step")
 
 
 def too_noisy(parts: dict[str, tuple]) -> list[str]:
@@ -125,7 +125,7 @@ def parts(measured: dict[str, Any]) -> dict[str, tuple[float, tuple[float, float
     """
     kinds, result = means(measured), {}
     if missing := set(KINDS) - set(kinds):
-        raise BreakdownError(f"The parts need all kinds of steps; not measured: {', '.join(sorted(missing))}.")
+        raise BreakdownError(f"The parts need all kinds of steps: measure {', '.join(sorted(missing))}, too.")
     before = [0.0] * len(kinds["alone"])
     for kind, part in zip(KINDS, PARTS, strict=True):
         differences = [after - seconds for seconds, after in zip(before, kinds[kind], strict=True)]

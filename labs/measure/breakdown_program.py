@@ -119,9 +119,9 @@ class Process:
 
 def horovod(model, image_size, local_batches, kinds, steps, **turns):
     """The measurement of all ranks, in this one of them."""
-    import horovod.tensorflow as exchange
     import keras
     import tensorflow as tf
+    from horovod.tensorflow import allreduce
 
     from labs import hvd, ranks
 
@@ -134,13 +134,13 @@ def horovod(model, image_size, local_batches, kinds, steps, **turns):
     shared = compiled(process.network, hvd.DistributedOptimizer(keras.optimizers.SGD(0.01)))
     gradient, order = tf.ones([process.gradient]), None
     process.train = lambda kind, batch: float((own if kind in ("alone", "together") else shared)(*batch))
-    process.reduce = lambda: exchange.allreduce(gradient, name="gradient")
+    process.reduce = lambda: allreduce(gradient, name="gradient")
     if "input" in kinds:
         order = data.order(process.dataset, hvd.size() * local_batches[0]).shard(hvd.size(), hvd.rank())
     process.prepare(local_batches, steps, order)
 
     def take(kind, size, number):
-        exchange.allreduce(tf.ones([]), name="together")  # all ranks go on from here
+        allreduce(tf.ones([]), name="together")  # all ranks go on from here
         rests = kind == "alone" and hvd.rank() != number % hvd.size()  # each rank has its turn
         return ranks.gather(None if rests else process.take(kind, size), "its steps")
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from labs import files, jobs, models
 from labs.errors import LabsError, UseError
+from labs.printed import digits
 from labs.results import failures
 
 GIB = 2**30
@@ -98,8 +99,9 @@ def table(result: dict[str, Any]) -> str:
     """The search as text: each trial, then the largest batch and the evidence."""
     lines = [f"{result['model']} at {conditions(result)}", f"{'batch':>7}  result"]
     for trial in result["trials"]:
-        outcome = f"fits ({trial['seconds']:.3g} s a step)" if trial["fits"] else "out of memory"
-        lines.append(f"{trial['batch']:>7}  {outcome}")
+        batch, seconds = trial["batch"], trial["seconds"]
+        outcome = f"fits ({seconds:.3g} s a step, {digits(batch / seconds)} images/s)" if seconds else "out of memory"
+        lines.append(f"{batch:>7}  {outcome}")
     lines.append(f"largest batch that fits: {result['largest']}")
     if result["evidence"]:
         evidence = result["evidence"]

@@ -1,6 +1,6 @@
 """One training step as the measurements take it: compiled once, for batches of any size, without Keras' loop."""
 
-import time
+import timeit
 from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Any
@@ -29,13 +29,8 @@ def compiled(model: Any, optimizer: Any) -> Callable:
 
 
 def timed(function: Callable, times: int) -> list[float]:
-    """Seconds of each of several calls."""
-    seconds = []
-    for _ in range(times):
-        begin = time.perf_counter()
-        function()
-        seconds.append(time.perf_counter() - begin)
-    return seconds
+    """Seconds of each of several calls, in which Python collects its garbage as in a training."""
+    return timeit.repeat(function, "gc.enable()", repeat=times, number=1)
 
 
 def over_ranks(steps: Sequence[list[float] | None]) -> list[float]:

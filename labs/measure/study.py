@@ -5,7 +5,7 @@ import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from labs import data, devices, files, jobs
+from labs import data, devices, files, jobs, results
 from labs import models as networks
 from labs.errors import LabsError, UseError
 from labs.jobs import launch
@@ -75,13 +75,13 @@ def run(
 
     Raises LabsError at the first run that fails, with the reason that its .err gives; records of the pairs
     before it stay, and the next call goes on from there; an earlier record of the same name is kept as NAME.1. Raises
-    UseError before anything runs for a study that cannot be run: see `check`.
+    UseError before anything runs for a study that cannot be run: see `check_study`.
     """
     names, counts = tuple(models or plan.models), tuple(sorted(set(workers or plan.workers)))
     # MPI is faster, but where ranks share cores those that wait over MPI keep them busy.
     local = {True: "horovodrun", False: "mpiexec"}
     launchers = {n: launcher or local[devices.oversubscribed(n)] for n in counts} if strategy == "horovod" else {}
-    check(plan, names, counts, strategy, launchers)
+    check_study(plan, names, counts, strategy, launchers)
     paths, every = [], list(groups(plan, names, counts, strategy))
     for number, (name, group) in enumerate(every, 1):
         wanted = {run_name: configuration(plan, name, count, strategy, seed) for run_name, count in group.items()}
@@ -91,7 +91,7 @@ def run(
         if not fresh and _on_record(records_of_group, wanted.values()):
             report(f"{title}: on record, reused (--fresh measures again)")
             continue
-        shared = "srun" not in (launcher or "") and any(devices.oversubscribed(count) for count in group.values())
+        shared = launch.words_of(launcher)[0] != "srun" and any(devices.oversubscribed(n) for n in group.values())
         crowded = " (oversubscribed: workers share cores)" if shared else ""
         report(f"{title}: {plan.repeats} x {plan.epochs} epochs{' each, in turns' * (len(group) > 1)}{crowded}")
         trainings = {}
@@ -102,11 +102,11 @@ def run(
             ranks = {"ranks": count, "launcher": launchers[count]} if launchers else {}
             backend = {"env": {"KERAS_BACKEND": "jax"}} if strategy == "jax" else {}
             trainings[run_name] = ["-m", "labs.training.program", *words], {"runs": out} | ranks | backend
-        _train(trainings, show, report)
+        _train(trainings, show)
     return paths
 
 
-def _train(trainings, show, report):
+def _train(trainings, show):
     """Measure trainings that take turns. Raises LabsError if one fails.
 
     trainings: {name of the record: (arguments, options) of labs.jobs.start}
@@ -120,7 +120,7 @@ def _train(trainings, show, report):
         raise LabsError(f"The study stops here. {first.explain()}")
 
 
-def check(
+def check_study(
     plan: Preset, names: Sequence[str], counts: Sequence[int], strategy: str, launchers: dict[int, str] | None = None
 ) -> None:
     """Raise UseError for a study that cannot be run: a network, its data, a strategy, ranks that cannot be started.
@@ -158,6 +158,14 @@ def verdicts(runs: Sequence[Run]) -> list[tuple[int, verdict.Verdict]]:
     if counts[0] != 1:
         return []
     return [(count, verdict.compare(runs, name, names[0], count)) for name in names[1:] for count in counts[1:]]
+
+
+def write_table(runs: Sequence[Run], out: str | Path) -> str:
+    """Write the table and the verdicts into `out`, as table.txt; return its text. Raises files.WriteError."""
+    lines = [results.table(runs)]
+    lines += [f"Is the difference on {count} workers real? {answer}" for count, answer in verdicts(runs)]
+    files.write(Path(out, "table.txt"), "\n".join(lines) + "\n")
+    return "\n".join(lines)
 
 
 def draw(runs: Sequence[Run], out: str | Path) -> list[Path]:

@@ -26,8 +26,8 @@ def pack(course, report, documents):
             if contents[name] != content:  # paths and names were taken out
                 entries[name]["sha256_before_cleaning"] = digest(content)
     manifest = {"version": 1, "files": dict(sorted(entries.items()))}
-    if course.given is not None:  # which tasks there were to do
-        manifest["release"] = {"notebooks": course.given}
+    if course.released is not None:  # which tasks there were to do
+        manifest["release"] = {"notebooks": course.released}
     contents["manifest.json"] = as_json(manifest).encode()
     return zipped(contents)
 
@@ -62,9 +62,9 @@ def _work(course, report):
 
     yield from ((path, notebook) for path in course.notebooks.values())
     yield from ((course.root / script["file"], code) for task in report["tasks"] for script in task["scripts"])
-    yield from ((course.runs / name, record) for name in ["progress.json", *course.measured])
-    yield from ((course.runs / f"{name}.json", record) for name in course.held)
-    for name in [*course.held, *(file.rsplit(".", 2)[0] for file in course.measured)]:
+    yield from ((course.runs / name, record) for name in ["progress.json", *course.searches_and_breakdowns])
+    yield from ((course.runs / f"{name}.json", record) for name in course.runs_on_record)
+    for name in [*course.runs_on_record, *(file.rsplit(".", 2)[0] for file in course.searches_and_breakdowns)]:
         yield from ((path, log) for ending in (".out", ".err") if (path := course.log(name, ending)))
 
 

@@ -27,14 +27,14 @@ MOST_BYTES = 2**20  # of a log that are looked at, half of them at its end
 @dataclass
 class Course:
     """A course's work. folder: of the notebooks; runs: of the runs; fresh: {path below root: function that gives the
-    bytes that the student began with}, empty where there are none to compare with; given: the names of the notebooks
+    bytes that the student began with}, empty where there are none to compare with; released: the names of the notebooks
     of the release, None without one, as in a clone."""
 
     root: Path
     folder: Path
     runs: Path
     fresh: dict = field(default_factory=dict)
-    given: Collection[str] | None = None
+    released: Collection[str] | None = None
 
     @cached_property
     def private(self):
@@ -45,8 +45,8 @@ class Course:
         """The lessons that were given out; optional ones where something of them was done."""
         begun = {row["notebook"] for row in kept.rows(self.progress, self.answers) if row["state"] != "open"}
         known = tasks.lessons().values()
-        given = [lesson for lesson in known if self.given is None or lesson.notebook in self.given]
-        return [lesson for lesson in given if not lesson.optional or lesson.notebook in begun]
+        there = [lesson for lesson in known if self.released is None or lesson.notebook in self.released]
+        return [lesson for lesson in there if not lesson.optional or lesson.notebook in begun]
 
     @cached_property
     def notebooks(self):
@@ -75,13 +75,13 @@ class Course:
         return {r["id"]: r for r in kept.rows(self.progress, self.answers) if r["notebook"] in notebooks}
 
     @cached_property
-    def held(self) -> dict[str, Run]:
+    def runs_on_record(self) -> dict[str, Run]:
         """The runs on record by name; without those that moved aside when a later one took their name."""
         found = {}
         for path in sorted(self.runs.glob("*.json")):
             with suppress(LabsError, OSError):
                 run = records.load(path)
-                if run.name == path.stem or not files.later(path.stem):
+                if run.name == path.stem or not files.newer_names(path.stem):
                     found[path.stem] = run
         return found
 
@@ -91,7 +91,7 @@ class Course:
         return next((path for path in paths if path.is_file()), None)
 
     @cached_property
-    def measured(self):
+    def searches_and_breakdowns(self):
         """{name: what the file holds} of the searches for the largest batch and of the breakdowns of a step."""
         found = {}
         for path in sorted([*self.runs.glob("*.maxbatch.json"), *self.runs.glob("*.breakdown.json")]):
@@ -100,9 +100,9 @@ class Course:
                     found[path.name] = data
         return found
 
-    def measured_together(self, names):
+    def with_measures(self, names):
         """These runs with their measures (labs.results.metrics)."""
-        return metrics.measure(self.held[name] for name in names)
+        return metrics.measure(self.runs_on_record[name] for name in names)
 
     def matching(self, patterns, names):
         """Those of `names` that one of the regular expressions matches as a whole, in the order of the expressions."""
@@ -143,7 +143,7 @@ class Course:
         return path.name, digest(path.read_bytes()) if path.is_file() else None
 
 
-def look(start: str | Path = ".") -> Course:
+def course_around(start: str | Path = ".") -> Course:
     """The Course around a folder: its notebooks lie there, or in the course's notebooks/; its runs in $LABS_RUNS, or in
     `runs` beside the notebooks. Raises CourseError."""
     start = Path(start).resolve()
@@ -158,7 +158,7 @@ def look(start: str | Path = ".") -> Course:
     course = Course(root, folder, Path(os.environ.get("LABS_RUNS") or folder / "runs").absolute())
     with suppress(CourseError):
         course.fresh = fresh_files(root)
-        course.given = stamp_of(root).notebooks
+        course.released = stamp_of(root).notebooks
     return course
 
 

@@ -48,7 +48,7 @@ def compile(folder, format: Literal["pdf", "png"] = "pdf", main="report.typ", **
     return typst.compile(str(folder / main), format=format, **options)
 
 
-def of_data(main, data):
+def pdf_of_data(main, data):
     """The PDF, as bytes, that the Typst file `main` makes of `data`, which it reads as data.json. In its folder lies
     parts.typ, too."""
     with _folder(Path(main), data, {}) as folder:

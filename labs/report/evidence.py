@@ -25,19 +25,19 @@ LEARNING = ("steps", "loss", "accuracy")
 
 def runs_of(course, item):
     """The names of the runs of a task: those that it asks for, and others that its answer cites."""
-    answer = course.answers.get(item.id)
-    return list(dict.fromkeys([*course.matching(item.evidence.runs, course.held), *cited(answer, course.held)]))
+    answer, names = course.answers.get(item.id), course.runs_on_record
+    return list(dict.fromkeys([*course.matching(item.evidence.runs, names), *cited(answer, names)]))
 
 
 def tables(course, item, names):
     """The tables of a task, dicts {caption, columns, rows of texts, notes}: its runs in numbers, then searches,
     breakdowns, and the comparison of two networks."""
     made = []
-    if runs := course.measured_together(names):
+    if runs := course.with_measures(names):
         notes = [f"In brackets: {of_runs.BRACKETS}.", *dict.fromkeys(note for run in runs for note in run.notes)]
         made.append(_runs(runs, "Speed, without the first epoch of each training", SPEED, notes))
         made.append(_runs(runs, "What was learnt", LEARNING))
-    for name, data in course.measured.items():
+    for name, data in course.searches_and_breakdowns.items():
         if course.matching(item.evidence.runs, [name.split(".")[0]]):
             with suppress(LabsError, KeyError, TypeError, ValueError, AttributeError):  # a damaged one
                 made.append(_search(data) if name.endswith(".maxbatch.json") else _parts(name, data))
@@ -50,7 +50,7 @@ def _table(caption, columns, rows, notes=()):
 
 def _runs(runs, caption, headings, notes=()):
     """Runs as a table: the name, the workers, the kind, and the columns of which any run has a value."""
-    columns = {heading: [_number(run, *of_runs.COLUMNS[heading]) for run in runs] for heading in headings}
+    columns = {heading: [of_runs.said(run, *of_runs.COLUMNS[heading]) for run in runs] for heading in headings}
     columns = {heading: numbers for heading, numbers in columns.items() if any(numbers)}
     rows = []
     for place, run in enumerate(runs):
@@ -59,13 +59,6 @@ def _runs(runs, caption, headings, notes=()):
         numbers = [column[place] for column in columns.values()]
         rows.append([run.source.removesuffix(".json"), workers, kind, *numbers])
     return _table(caption, ["run", "workers", "kind", *columns], rows, notes)
-
-
-def _number(run, name, write):
-    """What a run says of itself, or a measure with its interval, as text; "" where it is not known."""
-    value = getattr(run, name)
-    value = getattr(value, "value", value)
-    return "" if value is None else write(value) + of_runs.span(run, name, write)
 
 
 def _between(interval, text=digits):
@@ -105,8 +98,8 @@ def _verdicts(runs, networks):
         for workers in sorted({run.workers for run in same if (run.workers or 1) > 1}):
             with suppress(LabsError):
                 found = verdict.compare(same, first, second, workers)
-                ratio = f"{found.ratio:.3f}" if found.ratio else ""
-                rows.append([strategy, str(workers), ratio + _between(found.interval, "{:.3f}".format), found.said])
+                ratio = f"{found.ratio:.3f}" + _between(found.interval, "{:.3f}".format)
+                rows.append([strategy, str(workers), ratio, found.said])
     caption = f"Efficiency of {first} divided by that of {second}"
     return [_table(caption, ["strategy", "workers", "ratio", "different?"], rows)] if rows else []
 
@@ -117,7 +110,7 @@ def figures(course, item, names):
         module, _, function = f"lessons.{item.evidence.pictured}".rpartition(".")
         drawn = getattr(importlib.import_module(module), function)(course.runs)
     else:
-        drawn = _drawn(item.evidence.figures, course.measured_together(n for n in names if course.held[n].steady))
+        drawn = _drawn(item.evidence.figures, course.with_measures(n for n in names if course.runs_on_record[n].steady))
     for number, (caption, figure) in enumerate(drawn, 1):
         yield {"name": f"{item.id}-{number}", "caption": caption, "alt": figure.alt}, figure
 

@@ -17,6 +17,7 @@ printed: the run records, which lie beside it in submission.zip, hold the exact 
 from typing import Any
 
 import labs
+from labs.checks.tasks import handed_in
 from labs.files import digest
 from labs.printed import grouped, several
 from labs.report import evidence, stale
@@ -36,14 +37,14 @@ def gather_report(course: Course, name: str | None = None) -> tuple[dict, dict[s
         task["tables"] = evidence.tables(course, item, task["runs"])
         task["figures"] = [part for part, _ in figures]
         task["scripts"] = list(evidence.scripts(course, item))
-        searches = [file.removesuffix(".maxbatch.json") for file in course.measured]
+        searches = [file.removesuffix(".maxbatch.json") for file in course.searches_and_breakdowns]
         names = [*task["runs"], *course.matching(item.evidence.runs, searches)] if task["kind"] == "answer" else []
         task["logs"] = list(evidence.logs(course, names, shown_logs))
     items = []
     for row in (row for row in course.rows.values() if row["kind"] != "answer"):
         done = course.progress.get(row["id"], {})
         items.append(row | {name: done.get(name, 0) for name in ("points", "attempts")})
-    runs = course.held.values()
+    runs = course.runs_on_record.values()
     report = {
         "version": 1,
         "kit": labs.__version__,
@@ -52,7 +53,7 @@ def gather_report(course: Course, name: str | None = None) -> tuple[dict, dict[s
         "versions": sorted({f"{name} {version}" for run in runs for name, version in run.versions.items() if version}),
         "tasks": tasks,
         "items": items,
-        "runs": [_run(course, name, run) for name, run in course.held.items()],
+        "runs": [_run(course, name, run) for name, run in course.runs_on_record.items()],
         "findings": stale.findings(course, tasks),
         "missing": list(_missing(course, tasks, items)),
     }
@@ -67,7 +68,7 @@ def findings_of(course: Course) -> list[dict[str, str]]:
 def _handed_in(course):
     """(item, task without its evidence) of each task that is handed in, T5 before T6 within a lesson."""
     for lesson in course.lessons:
-        lettered = (item for item in lesson.task if item.handed_in)
+        lettered = (item for item in lesson.task if handed_in(item.id))
         for item in sorted(lettered, key=lambda item: (item.id[0], int(item.id[1:]))):
             row, answer = course.rows[item.id], course.answers.get(item.id)
             holds = item.shown if row["state"] == "written" else []

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 from labs import files
 from labs.printed import as_json
 from labs.report import archive, document
-from labs.report.course import look
+from labs.report.course import course_around
 from labs.report.gather import gather_report
 from labs.show import figure
 
@@ -34,7 +33,7 @@ def make(
 
     Raises CourseError (no course here), files.WriteError.
     """
-    course = look(start)
+    course = course_around(start)
     report, figures = gather_report(course, name)
     with document.source(report, figures) as folder:
         pdf = document.compile(folder)
@@ -53,6 +52,8 @@ def show_pages(made: Made, first: int = 1, last: int = 4) -> None:
     made: what `make` returned
     first, last: numbers of the pages, from 1; pages that the report does not have are left out
     """
+    from IPython.display import display
+
     for number, page in enumerate(made.pages[first - 1 : last], first):
         alt = f"Page {number} of {len(made.pages)} of your report. All of its text is in {made.pdf.name}."
-        figure.show(SimpleNamespace(png=lambda page=page: page, alt=alt))
+        display(figure.picture(page, alt), raw=True)

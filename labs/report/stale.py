@@ -9,7 +9,7 @@ def findings(course, tasks):
     """All findings about some tasks of labs.report.gather, in their order."""
     found = []
     for task in tasks:
-        runs = {name: course.held[name] for name in task["runs"]}
+        runs = {name: course.runs_on_record[name] for name in task["runs"]}
         looks = {
             "script changed": _scripts(course, runs),
             "answer older than its run": _older(course, task, runs),
@@ -17,7 +17,7 @@ def findings(course, tasks):
             "counted twice": _twice(runs),
             "oversubscribed": _oversubscribed(runs),
             "different machines": _machines(runs),
-            "no repeats": _no_repeats(course.measured_together(runs)),
+            "no repeats": _no_repeats(course.with_measures(runs)),
         }
         found += [{"kind": kind, "task": task["id"], "text": text} for kind, texts in looks.items() for text in texts]
     return found + list(_outputs(course, tasks))
@@ -94,7 +94,7 @@ def _outputs(course, tasks):
         name = file.removesuffix(".json")
         if kind != "measured":
             others.append((notebook, f"{name.rpartition('/')[2]} ({kind})"))
-        elif name not in course.held or course.held[name].started != started:
+        elif name not in course.runs_on_record or course.runs_on_record[name].started != started:
             older.append((notebook, name))
     older, others = grouped(dict.fromkeys(older)), grouped(dict.fromkeys(others))
     for notebook, names in older.items():

@@ -6,14 +6,16 @@ run         a run: its record's form, reading and writing; how it was trained
 log         read what Keras' fit printed
 text        the lines of a log, also of a large one
 failures    the line that proves a failure, and what to do
-tables      load: files to runs; and what `labs results` prints
-metrics     epoch time, images/second, speedup, efficiency; which rounds count, and how many are enough
+loading     load: files to runs
+tables      what `labs results` prints, and the brackets behind its numbers
+metrics     epoch time, images/second, speedup, efficiency; which rounds were too disturbed by other programs to count
 steps       single steps in time, their distribution, and what waiting alone would make of it
 intervals   95 % intervals of means and ratios
 verdict     is a difference real?
 """
 
-from labs.results.tables import load, table
+from labs.results.loading import load
+from labs.results.tables import table
 from labs.results.verdict import compare
 
 __all__ = ["compare", "load", "table"]

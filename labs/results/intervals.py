@@ -15,8 +15,8 @@ from statistics import correlation, fmean, linear_regression, variance
 ONE_RUN = "1 run: no interval; repeat it 3 times or more, or measure in turns"
 CHANGING = "the ratio still changes from round to round, as in a warm-up: this is not a 95 % interval; train longer"
 TOO_SHORT = "times shorter than their rounding: no interval"
-LEVEL = 0.025  # false alarms: share of the studies without a change
-NOTHING = 0.001  # a smaller slope of the log ratio is taken for none
+LEVEL = 0.025  # share of the ratios without a change that are called changing: 5 % in a comparison, which has two
+NOTHING = 0.001  # a smaller slope of the log ratio, 0.1 %, matters to no study; equal ratios have no correlation
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,8 @@ def mean(sample: Sequence[float], resolution: float = 0.0) -> Estimate:
 def changing(ratios: Sequence[float]) -> bool:
     """Whether ratios, round after round, still approach their value, as one side's warm-up lets them.
 
-    A t test, at LEVEL, of the slope of their logarithms over exp(-round / 2). Found with fewer than 4 rounds: never.
+    A t test, at LEVEL, of the slope of their logarithms over exp(-round / 2), which is how a warm-up fades that is felt
+    for a few rounds (tests/results/test_drift.py simulates it so). False with fewer than 4 rounds.
     """
     logs, warming = [math.log(ratio) for ratio in ratios], [math.exp(-n / 2) for n in range(len(ratios))]
     if len(logs) < 4 or abs(linear_regression(warming, logs).slope) < NOTHING:

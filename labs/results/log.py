@@ -86,8 +86,9 @@ class Result:
 def result(line: str) -> Result | None:
     """The results in a whole line (without rank prefix, colours and control characters), or None for another line.
 
-    The time is the finest of the whole seconds and the times per epoch and step that agrees with the whole seconds
-    within the rounding of both. Bars give ms/step without the first step, so there only whole seconds count.
+    A line gives the time in whole seconds, and perhaps per epoch and per step. Of those that agree with the whole
+    seconds, within the rounding of both, the finest is taken. Bars give ms/step without the first step, so there only
+    whole seconds count.
     """
     match = _RESULT.match(line.strip())
     if not match:
@@ -102,8 +103,10 @@ def result(line: str) -> Result | None:
             metrics[metric[1]] = float(metric[2])
         else:
             return None
+    # Steps that took more than 1.5 s in sum cannot be rounded to 0 s: the bar was full before its epoch was over, and
+    # Keras 3 shows the time that is left.
     if not metrics or (bar and seconds == 0 and times[-1][1] > 1.5):
-        return None  # a bar that was full before its epoch was over: Keras 3 shows the time that is left
+        return None
     agreeing = [(width, time) for width, time in times if abs(time - seconds) <= (width + 1) / 2]
     width, time = times[0] if bar else min(agreeing)
     return Result(steps, Epoch(seconds=time, resolution=width, metrics=metrics), bar)
@@ -143,19 +146,21 @@ class _Part:
         return bool(not self.complete or self.ended or len(self.repeats) < self.planned_repeats)
 
     def epochs(self):
-        """[(number of the repeat, of the epoch, its Result)]. What follows the last epoch of a repeat is evaluate's."""
+        """([(number of the repeat, of the epoch, its Result)], a note or None): no epochs where several lines may be
+        the result of one. What follows the last epoch of a repeat is evaluate's."""
         earlier = [epoch for repeat in self.repeats for epoch in repeat[:-1]]
         if unclear := [str(number) for number, found in earlier if len(found) > 1]:
-            self.notes.append(
+            return [], (
                 f"epoch {', '.join(unclear)}: several lines of results, as of fit and evaluate, or of ranks, which "
                 "cannot be told apart: this run is not used"
             )
-            return []
         every = [(n, number, found) for n, repeat in enumerate(self.repeats) for number, found in repeat if found]
-        return [(n, number, next(iter(found.values()))) for n, number, found in every]
+        return [(n, number, next(iter(found.values()))) for n, number, found in every], None
 
     def run(self, path, index, options):
-        epochs, notes = self.epochs(), self.notes
+        """The Run of which this is what the log at `path` says; index: its number there; options: of `read`."""
+        epochs, unclear = self.epochs()
+        notes = self.notes + ([unclear] if unclear else [])
         known = {key: value for key, value in self.headers.items() if value is not None}
         for key, value in options.items():
             if value is not None and known.setdefault(key, value) != value:

@@ -27,7 +27,9 @@ from labs.results.intervals import UNKNOWN, Estimate
 from labs.results.run import Run
 
 SHORTEST = 1e-9  # seconds: shorter times are of nothing that was measured
-BUSY = 0.2  # share of the cores: in a round in which other programs took more, they were measured as well
+# Share of all cores, 0 to 1: in a round in which other programs took more, they were measured as well. Where the bound
+# lies is a choice: on 2 cores this is 40 % of the core of one of 2 workers.
+DISTURBED = 0.2
 FEWEST_ROUNDS = 3  # that must be left for an interval
 NOT_PAIRED = (
     "not paired: the runs did not take turns, so drift of the machine is in the ratio (an interval is not of 95 %); "
@@ -50,7 +52,7 @@ def epoch_images(run: Run) -> tuple[int | None, str | None]:
     if images is None:
         return None, "images per epoch are not known (give --images)"
     if not batch or not steps:
-        return None, "global batch or steps are not known: images/second would be a guess (give --global-batch)"
+        return None, "global batch or steps are not known: images/second would be a guess (give --global_batch)"
     if steps == math.ceil(images / batch):
         return images, None
     if steps == images // batch:
@@ -101,7 +103,7 @@ def throughput(run: Run) -> Estimate:
     return Estimate(images / seconds.value, interval, seconds.notes, rounding=(1 / high, 1 / low if low else math.inf))
 
 
-def apart(run: Run, baseline: Run) -> str | None:
+def why_not_divided(run: Run, baseline: Run) -> str | None:
     """Why dividing run by baseline would not be scaling, as a reason; None if they may be divided."""
     if run.study != baseline.study:
         return "measured in another study"
@@ -128,7 +130,7 @@ def kind_of_scaling(run: Run, baseline: Run) -> str | None:
 
 def find_baseline(run: Run, runs: Iterable[Run]) -> Run:
     """The 1-worker run among `runs` by which `run` may be divided: of the same study, or without one of the same job or
-    log (`apart`). Itself on 1 worker.
+    log (`why_not_divided`). Itself on 1 worker.
 
     Preferred: the run's own strategy before "single", then weak scaling before strong.
     Raises UseError with the reason when there is none, or when several have an equal claim.
@@ -138,13 +140,14 @@ def find_baseline(run: Run, runs: Iterable[Run]) -> Run:
     if run.workers is None:
         raise UseError(f"{run}: the number of workers is not known, so no speedup. Give --workers.")
     ones = [one for one in runs if one.workers == 1]
-    fit = [one for one in ones if not apart(run, one)]
+    fit = [one for one in ones if not why_not_divided(run, one)]
     fit = [one for one in fit if one.strategy == run.strategy] or fit
     for kind in ("weak", "strong", None):
         if chosen := [one for one in fit if kind_of_scaling(run, one) == kind]:
             break
     if not chosen:
-        reasons = {apart(run, one) or "its batch is neither the local nor the global one": one.source for one in ones}
+        other = "its batch is neither the local nor the global one"
+        reasons = {why_not_divided(run, one) or other: one.source for one in ones}
         said = "; ".join(f"{source}: {reason}" for reason, source in reasons.items())
         raise UseError(
             f"{run}: no 1-worker run to divide by ({said or 'none is in the input'}). Measure 1 and {run.workers} "
@@ -163,26 +166,29 @@ def in_turns(run: Run, baseline: Run) -> list[int]:
     return sorted(run.rounds.keys() & baseline.rounds.keys()) if run.study and run.study == baseline.study else []
 
 
-def quiet_rounds(run: Run, baseline: Run) -> tuple[list[int], str | None]:
-    """(the rounds of `in_turns` that count, a note or None).
+def undisturbed_rounds(run: Run, baseline: Run) -> tuple[list[int], str | None]:
+    """(the rounds of `in_turns` without those in which other programs ran, a note on these or None).
 
-    What is left out is chosen by what other programs took of the cores, never by the times; where fewer than
-    FEWEST_ROUNDS would be left, all count. For a run's own times, the run is its baseline.
+    See `undisturbed`. For a run's own times, the run is its baseline.
     """
     rounds, what = in_turns(run, baseline), "the time" if run is baseline else "the speedup"
     ours, theirs = run.others, baseline.others
-    return quiet({n: max(ours.get(n, 0), theirs.get(n, 0)) for n in rounds}, what)
+    return undisturbed({n: max(ours.get(n, 0), theirs.get(n, 0)) for n in rounds}, what)
 
 
-def quiet(others: dict[int, float | None], what: str) -> tuple[list[int], str | None]:
-    """The same of any measurement in turns, from what other programs took of the cores in each round (None if unknown).
+def undisturbed(others: dict[int, float | None], what: str) -> tuple[list[int], str | None]:
+    """(the rounds that count, a note or None): without those in which other programs took more than DISTURBED.
 
-    what: name of what was measured, for the note.
+    They are chosen by what others took of the cores, never by the times; a round of which this is not known counts as
+    undisturbed. Where fewer than FEWEST_ROUNDS would be left, all count.
+
+    others: {number of the round: share of the cores that other programs took, None if unknown}
+    what: name of what was measured, for the note
     """
-    rounds, left = list(others), [n for n, share in others.items() if (share or 0) <= BUSY]
+    rounds, left = list(others), [n for n, share in others.items() if (share or 0) <= DISTURBED]
     if len(left) == len(rounds):
         return rounds, None
-    said = f"other programs took over {BUSY:.0%} of the cores in {len(rounds) - len(left)} of {len(rounds)} rounds"
+    said = f"other programs took over {DISTURBED:.0%} of the cores in {len(rounds) - len(left)} of {len(rounds)} rounds"
     if len(left) < FEWEST_ROUNDS:
         return rounds, f"{said}: this is {what} on a busy machine; measure again when it is quiet"
     return left, f"{said}, which are left out"
@@ -202,12 +208,12 @@ def speedup(run: Run, baseline: Run | Iterable[Run]) -> Estimate:
         raise UseError(f"{run}: no speedup, since {'; '.join(notes) or 'it has no finished epoch'}.")
     if base is run:
         return Estimate(1.0, (1.0, 1.0))
-    (images, why), (others, other_why) = epoch_images(run), epoch_images(base)
-    if not (images and others):
-        reason = why or f"of {base} {other_why}"
+    (images, why), (base_images, base_why) = epoch_images(run), epoch_images(base)
+    if not (images and base_images):
+        reason = why or f"of {base} {base_why}"
         raise UseError(f"{run}: no speedup, since {reason}.")
     notes = []
-    rounds, busy = quiet_rounds(run, base)
+    rounds, busy = undisturbed_rounds(run, base)
     if rounds:
         own, of_base = run.rounds, base.rounds
         estimate = intervals.paired([of_base[n] for n in rounds], [own[n] for n in rounds], (their_step, our_step))
@@ -215,7 +221,7 @@ def speedup(run: Run, baseline: Run | Iterable[Run]) -> Estimate:
     else:
         estimate = intervals.ratio(intervals.mean(theirs, their_step), intervals.mean(ours, our_step))
         notes.append(NOT_PAIRED)
-    estimate = estimate.scaled(images / others)
+    estimate = estimate.scaled(images / base_images)
     least = (estimate.interval or estimate.rounded or (estimate.value,))[0]
     if least and run.workers and least > run.workers:
         notes.append(
@@ -267,7 +273,7 @@ def _measured(run, runs):
         gain = speedup(run, base)
     except UseError as error:
         gain, missing = UNKNOWN, [f"no speedup: {error}"] if run.workers != 1 else []
-    rounds, busy = quiet_rounds(run, base or run)
+    rounds, busy = undisturbed_rounds(run, base or run)
     used = run.of_rounds(rounds) if rounds else run
     seconds, rate = epoch_seconds(used), throughput(used)
     (loss, final_loss), (accuracy, final_accuracy) = (learning(run, name) for name in ("loss", "accuracy"))

@@ -1,6 +1,7 @@
 """A run: one training, with its repeats. What its record runs/<name>.json or its log says, and what its study adds.
 
-Nobody else knows the form of the record. Rank 0 alone writes it, atomically.
+Nobody else knows the form of the record. Rank 0 writes it, atomically. Where rank 0 has ended before the training,
+another rank closes it (labs.training.recorder), or the job (labs.jobs.job), by its state: failed or stopped.
 """
 
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing_extensions import TypedDict  # pydantic refuses that of typing befor
 
 from labs import devices, files, schema
 from labs.errors import LabsError, UseError
-from labs.printed import several
+from labs.printed import grouped, several
 from labs.results.failures import Failure
 from labs.results.intervals import UNKNOWN, Estimate
 
@@ -109,11 +110,12 @@ class Machine(TypedDict, total=False):
 class Run(Part):
     """One configuration and its epochs, where, when and with what it was made. What is not known is None.
 
-    observed: what the recorder saw of optimizer and network (labs.training.observed); study: what the records of
+    kind: "measured", or "recorded" of one that came with the kit or is known from a log only (what is "simulated" is no
+    run); observed: what the recorder saw of optimizer and network (labs.training.observed); study: what the records of
     trainings have in common that took turns; order_seed: of the order in their rounds (labs.jobs.turns.orders; None
     with a study: the order alternated); script_sha256: of the program's file, as it was when the training began; steps:
     of an epoch; dataset_images: in the data set; oversubscribed: see labs.devices; weights: what
-    labs.ranks.same_weights found at the end of a training with Horovod.
+    labs.ranks.require_same_weights found at the end of a training with Horovod.
 
     Not in the record: source, the file's name; index, from 1, of the runs in a log; folder of the file; failure; notes
     for the reader. What follows from other runs is there once labs.results.metrics.measure has seen them together
@@ -192,10 +194,8 @@ class Run(Part):
     @property
     def repeats(self) -> list[list[Epoch]]:
         """The epochs of each repeat, in order."""
-        repeats: dict[int, list[Epoch]] = {}
-        for epoch in sorted(self.epochs, key=lambda epoch: (epoch.repeat, epoch.epoch)):
-            repeats.setdefault(epoch.repeat, []).append(epoch)
-        return list(repeats.values())
+        ordered = sorted(self.epochs, key=lambda epoch: (epoch.repeat, epoch.epoch))
+        return list(grouped((epoch.repeat, epoch) for epoch in ordered).values())
 
     @property
     def steady(self) -> list[list[Epoch]]:

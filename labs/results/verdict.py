@@ -1,11 +1,11 @@
 """Is the difference real? The efficiencies of two networks compared, with an interval, as yes, no or can't tell.
 
 Each efficiency is a ratio of times within the rounds of its study; the two are divided by labs.results.intervals.ratio.
-All means are geometric, as of a speedup within rounds: the ratio is the middle of its
-interval, on logarithms. Of runs that did not take turns, and of ratios that still change from round to round, nothing
-can be told: under a linear drift of the machine, "yes" would be wrong in half of such studies. "no" needs evidence as
-well: the whole interval must lie within the differences that do not matter (equivalence: D. Schuirmann, J.
-Pharmacokinetics and Biopharmaceutics 15, 1987).
+All means are geometric, as of a speedup within rounds: the ratio is the middle of its interval, on logarithms. Of runs
+that did not take turns, and of ratios that still change from round to round, nothing can be told: under a linear drift
+of the machine, "yes" would be wrong in half of such studies. "no" needs evidence as well: the whole interval must lie
+within the differences that do not matter (equivalence: D. Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15,
+1987).
 """
 
 import math
@@ -18,6 +18,7 @@ from labs.results.run import Run
 
 YES, NO, OPEN = "yes", "no", "can't tell"
 MATTERS = 0.05  # a difference of 5 % of efficiency
+NOT_IN_TURNS, STILL_CHANGING = "not in turns", "still changing"  # why nothing can be told
 
 
 @dataclass(frozen=True)
@@ -115,20 +116,20 @@ def compare(runs: Iterable[Run], first: str, second: str, workers: int = 2, *, m
         run, base = chosen[0], metrics.find_baseline(chosen[0], runs)
         compared.append(run)
         gains.append(metrics.speedup(run, base))
-        rounds, busy = metrics.quiet_rounds(run, base)
+        rounds, busy = metrics.undisturbed_rounds(run, base)
         notes += [f"{name}: {busy}"] if busy else []
         if not rounds:
-            why = "not in turns"
+            why = NOT_IN_TURNS
         elif intervals.CHANGING in gains[-1].notes:
-            why, notes = why or "still changing", [*notes, f"{name}: {intervals.CHANGING}"]
+            why, notes = why or STILL_CHANGING, [*notes, f"{name}: {intervals.CHANGING}"]
     estimate = intervals.ratio(*gains)
-    if why == "not in turns":
+    if why == NOT_IN_TURNS:
         estimate = intervals.Estimate(estimate.value)
         notes.append(metrics.NOT_PAIRED)
     elif estimate.interval is None:
         notes.append("one round, or times shorter than their rounding: measure 3 rounds or more")
-    answer = decide(estimate.interval, matters)
+    answer = OPEN if why else decide(estimate.interval, matters)
     if any(run.oversubscribed for run in compared):
         notes.append("oversubscribed: more workers than cores, which says nothing about scaling")
-    of, seen = (first, second), power(estimate)
-    return Verdict(OPEN if why else answer, estimate.value, estimate.interval, matters, *seen, of, tuple(notes), why)
+    names, differences = (first, second), power(estimate)
+    return Verdict(answer, estimate.value, estimate.interval, matters, *differences, names, tuple(notes), why)

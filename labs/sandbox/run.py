@@ -191,8 +191,8 @@ class _Inside:
         """Write {path: content} into it from outside, so there may be as many as its memory holds; everybody inside may
         change them. Returns how many files and folders that are. Raises SandboxError."""
         top, folders = Path(f"/proc/self/fd/{self.written[0]}"), set()
-        try:
-            for path, content in files.items():
+        for path, content in files.items():
+            try:
                 inner = PurePosixPath(os.path.normpath(f"{walls.WORK}/{path}" if path[:1] != "/" else path))
                 inner = inner.relative_to(walls.WRITTEN)
                 for folder in [folder for folder in list(inner.parents)[-2::-1] if folder not in folders]:
@@ -202,8 +202,9 @@ class _Inside:
                 content = content.encode() if isinstance(content, str) else content
                 (top / inner).write_bytes(content)
                 (top / inner).chmod(0o777 if content.startswith(b"#!") else 0o666)
-        except (OSError, ValueError) as problem:
-            raise SandboxError(f"a file cannot be put into it: {problem}") from None
+            except (OSError, ValueError) as problem:
+                cure = "files need plain paths below its folder or /tmp, and room"
+                raise SandboxError(f"{path[:100]!r} cannot be put into the sandbox ({problem}): {cure}") from None
         return len(folders) + len(files)
 
     def watch(self, limits, until, stop):

@@ -42,19 +42,14 @@ def plain_look(axis: "Axes") -> None:
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def stamp(figure: "Figure", *kinds: str, note: str | None = None) -> None:
-    """Say at the lower right what the figure's numbers are: kinds "measured", "recorded", "simulated", "computed" or
-    "predicted", and a note behind a colon."""
+def finished(figure: "Figure", alt: str, *kinds: str, note: str | None = None, runs: "Iterable[Run]" = ()) -> "Figure":
+    """The figure, as `show` displays it: stamped, at the lower right, with what its numbers are.
+
+    alt: its text alternative; kinds: "measured", "recorded", "simulated", "computed" or "predicted"; note: what stands
+    behind these and a colon; runs: that it shows, see `runs_metadata`.
+    """
     text = " and ".join(sorted(set(kinds))) + (f": {note}" if note else "")
     figure.supxlabel(text, fontsize=9, x=0.99, ha="right", color="0.35")
-
-
-def finished(figure: "Figure", alt: str, *kinds: str, note: str | None = None, runs: "Iterable[Run]" = ()) -> "Figure":
-    """The figure, as `show` displays it.
-
-    alt: its text alternative; kinds, note: see `stamp`; runs: that it shows, see `runs_metadata`.
-    """
-    stamp(figure, *kinds, note=note)
     figure.alt, figure.runs = alt, runs
     return figure
 
@@ -67,12 +62,17 @@ def png(figure: "Figure") -> bytes:
 
 
 def bundle(figure: "Figure") -> dict[str, str]:
-    """The figure as Jupyter displays it: {"text/html": one image with its text alternative, "image/png": base64,
+    """The figure as Jupyter displays it, see `picture`. One that has a `png` of its own, which is faster, is asked for
+    it."""
+    return picture(figure.png() if hasattr(figure, "png") else png(figure), figure.alt)
+
+
+def picture(content: bytes, alt: str) -> dict[str, str]:
+    """PNG bytes as Jupyter displays them: {"text/html": one image with its text alternative, "image/png": base64,
     "text/plain": the text}."""
-    data = base64.b64encode(figure.png() if hasattr(figure, "png") else png(figure)).decode()
-    alt = html.escape(figure.alt, quote=True)
-    image = f'<img alt="{alt}" src="data:image/png;base64,{data}" style="max-width:100%;background:white">'
-    return {"text/html": image, "image/png": data, "text/plain": figure.alt}
+    data, said = base64.b64encode(content).decode(), html.escape(alt, quote=True)
+    image = f'<img alt="{said}" src="data:image/png;base64,{data}" style="max-width:100%;background:white">'
+    return {"text/html": image, "image/png": data, "text/plain": alt}
 
 
 def runs_metadata(runs: "Iterable[Run]") -> dict[str, Any]:

@@ -133,7 +133,7 @@ def rounds(run: Run, baseline: Run) -> "Figure":
     For each round, with the speedup and its interval. run, baseline: labs.results.run.Run on several workers and on 1,
     of one study. Raises UseError: they did not take turns, or may not be divided.
     """
-    numbers, (counted, _) = metrics.in_turns(run, baseline), metrics.quiet_rounds(run, baseline)
+    numbers, (counted, _) = metrics.in_turns(run, baseline), metrics.undisturbed_rounds(run, baseline)
     if not numbers:
         raise UseError("These runs did not take turns, so there are no rounds to compare: measure them together.")
     found = metrics.speedup(run, baseline)
@@ -178,6 +178,7 @@ def steps(*runs: Run) -> "Figure":
     """
     figure, (times, shares) = new_figure(2, width=5.0, height=3.4)
     sentences, note = [], None
+    alone = [run for run in runs if run.workers == 1]
     for run, (colour, marker) in zip(runs, _styles(), strict=False):
         name = f"{run.model or run.source}, {several(run.workers, 'worker')}"
         seconds, share = of_steps.distribution(run)
@@ -193,7 +194,7 @@ def steps(*runs: Run) -> "Figure":
             f"{name}: first step {first[0]:.3g} s; of {len(seconds)} steady steps half take {found:.3g} s or less, 95 "
             f"of 100 {last:.3g} s or less, the longest {seconds[-1]:.3g} s."
         )
-        ones = [one for one in runs if one.workers == 1 and (run.workers or 1) > 1 and not metrics.apart(run, one)]
+        ones = [one for one in alone if (run.workers or 1) > 1 and not metrics.why_not_divided(run, one)]
         for one in ones[:1]:
             seconds, share = of_steps.distribution(one, run.workers)
             found = of_steps.quantile(seconds, share)

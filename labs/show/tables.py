@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from labs.printed import digits
 from labs.results.run import Run
-from labs.results.tables import BRACKETS, counted, span
+from labs.results.tables import BRACKETS, counted, said, span
 from labs.show.figure import runs_metadata
 
 UNSEEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)"  # for screen readers
@@ -63,10 +63,7 @@ def scaling(runs: Sequence[Run]) -> None:
     speedup = "speedup over 1 worker" + (f" ({min(kinds)} scaling)" if len(kinds) == 1 else "")
 
     def cell(run, name):
-        value = getattr(run, name)
-        value = getattr(value, "value", value)
-        behind = "" if value is None else span(run, name, digits)
-        return f"{digits(value)}{behind}" if behind else _text(value)
+        return said(run, name, digits if span(run, name, digits) else _text)
 
     shown = [
         {

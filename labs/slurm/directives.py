@@ -42,7 +42,7 @@ WITH_VALUE = {*PROCESSES, *(f"--{name}" for name in _SBATCH_WITH_VALUE)}
 WITH_VALUE |= set("-A -D -G -H -J -N -c -e -env -f -genv -host -hostfile -hosts -m -machinefile -o -p -ppn -t".split())
 WITH_VALUE |= set("-w -wdir -x --host --hostfile --hosts --mpi --bind-to --map-by --rank-by --mca --cpu-bind".split())
 _MEANT = re.compile(r"(\s*)#(\s*)([A-Za-z]{4,9})\b:?\s*(-.*)$")
-_HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
+_HERE_DOCUMENT = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 
 
 class Directive(NamedTuple):
@@ -96,15 +96,15 @@ class BatchScript(NamedTuple):
         nodes = number((self.value("nodes") or "").rpartition("-")[2]) or -(-(ntasks or 1) // (per_node or ntasks or 1))
         tasks = ntasks or (number(self.value("ntasks-per-gpu")) or 0) * self._gpus(nodes, 1) * nodes
         tasks = tasks or (self._count("gpus") // gpus_per_task if gpus_per_task else 0) or nodes * (per_node or 1)
-        here = -(-tasks // nodes)
-        gpus = self._gpus(nodes, here)
+        tasks_per_node = -(-tasks // nodes)
+        gpus = self._gpus(nodes, tasks_per_node)
         by_gpu = per_gpu is not None and cpus is None
         return {
             "nodes": nodes,
             "tasks": tasks,
-            "tasks_per_node": here,
+            "tasks_per_node": tasks_per_node,
             "gpus_per_node": gpus,
-            "cpus_per_node": (per_gpu or 1) * gpus if by_gpu else here * (cpus or 1),
+            "cpus_per_node": (per_gpu or 1) * gpus if by_gpu else tasks_per_node * (cpus or 1),
             "cpus_per_task": cpus,
             "time_minutes": minutes(self.value("time")),
         }
@@ -148,17 +148,17 @@ def minutes(text):
 
 def read(text):
     """The directives of a batch script's text, as a BatchScript."""
-    directives, refused, ignored, first_command, here = [], [], [], None, None
+    directives, refused, ignored, first_command, end_word = [], [], [], None, None
     for index, line in enumerate(text.split("\n"), 1):
-        if here:
-            here = None if line.strip() == here else here
+        if end_word:  # of the here-document that this line is in
+            end_word = None if line.strip() == end_word else end_word
         elif line.startswith("#SBATCH") and not first_command:
             directives += _options(index, line[7:].rstrip("\r"), refused)
         elif reason := _meant(line, first_command):
             ignored.append((index, line.strip(), reason))
         elif line.strip() and not line.lstrip().startswith("#"):
             first_command = first_command or index
-            here = (_HERE.search(re.sub(r"<<<|\$\(\(.*?\)\)", "", line)) or [None] * 3)[2]
+            end_word = (_HERE_DOCUMENT.search(re.sub(r"<<<|\$\(\(.*?\)\)", "", line)) or [None] * 3)[2]
     return BatchScript(directives, ignored, first_command, refused)
 
 

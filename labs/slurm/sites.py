@@ -194,16 +194,14 @@ def load(id=None, root=None):
 
 
 def _read(path, model):
-    where = f"slurm/sites/{path.name}"
-    table = schema.read(path, where, UseError)
-    return schema.check(model, table, where, UseError, "slurm/sites/template.toml")
+    return schema.read(model, path, f"slurm/sites/{path.name}", UseError, "slurm/sites/template.toml")
 
 
 def script(name):
     """Path of a site's batch script, from the working directory.
 
-    The complete one in solutions/, else the student's, of the site in use. name: such as "ResNet50.sh". Raises UseError
-    if there is none.
+    The one of the site in use is looked for in slurm/ of the working directory, so in solutions/ the complete one is
+    found; then in the course's. name: such as "ResNet50.sh". Raises UseError if there is none.
     """
     for folder in (Path.cwd(), find_root()):
         path = folder / "slurm" / default() / name

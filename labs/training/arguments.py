@@ -30,16 +30,16 @@ def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
     clear line; so does one with an unknown option, as argparse has it."""
     script = Path(sys.argv[0])
     args = parser.parse_args()
-    for line, text in blanks.blanks(script):
+    for line, text in blanks.blanks(script)[:1]:
         sys.exit(f"{script.name}, line {line}: not done yet: {text.strip()}")
     return args
 
 
-def check(args: argparse.Namespace) -> None:
+def check_arguments(args: argparse.Namespace) -> None:
     """Raise UseError for less than 1 of what there must be, and for a name that no run can have."""
     for what in ("epochs", "repeats", "batch_size", "images", "image_size"):
         value = getattr(args, what)
         if value is not None and value < 1:
             raise UseError(f"{value} {what}: nothing would be trained. Pass --{what} 1 or more.")
-    if args.run is not None and (problem := files.no_name(args.run)):
+    if args.run is not None and (problem := files.name_problem(args.run)):
         raise UseError(f"--run {printable(args.run)} {problem}. The run record gets this name: choose another.")

@@ -8,7 +8,7 @@ import contextlib
 
 import keras
 
-from labs import data, devices, models, presets, training
+from labs import data, devices, models, presets, ranks, training
 
 
 def main(argv=None):
@@ -35,12 +35,12 @@ def main(argv=None):
         devices.pin(hvd.local_rank(), hvd.local_size())
         callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()]
     elif args.strategy == "jax":
-        names = devices.of_jax(args.workers)
+        names = devices.workers_on_jax(args.workers)
         if args.workers > 1:  # on a single device Keras would compile the step two times more
             keras.distribution.set_distribution(keras.distribution.DataParallel(devices=names))
     else:
         names = devices.workers(args.workers)
-    keras.utils.set_random_seed(args.seed + rank)
+    keras.utils.set_random_seed(ranks.own_seed(args.seed) if args.strategy == "horovod" else args.seed)
     dataset = data.load(args.dataset, images=args.images)
     if args.strategy == "horovod":
         images = _shard(args, dataset)
@@ -72,7 +72,7 @@ def main(argv=None):
 
 def _shard(args, dataset):
     """This rank's batches."""
-    from labs import hvd, ranks
+    from labs import hvd
 
     ranks.agree(**vars(args))
     data.check_batch(len(dataset.labels), args.batch_size, hvd.size())

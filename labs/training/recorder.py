@@ -25,7 +25,9 @@ from labs.errors import LabsError
 from labs.results import run as records
 from labs.results.run import Configuration, Epoch, Run
 from labs.training import observed
-from labs.training.arguments import check
+from labs.training.arguments import check_arguments
+
+REPORT_EVERY = 0.5  # seconds between two reports to the progress bar, at the least
 
 
 class Recorder(keras.callbacks.Callback):
@@ -57,22 +59,22 @@ class Recorder(keras.callbacks.Callback):
 
     def __init__(self, args: Namespace, model: keras.Model, *, images: int):
         super().__init__()
-        check(args)
-        self._asked = args
+        check_arguments(args)
+        self._args = args
         self.rank, self.repeat, self._processes = 0, 0, 1
         seen = observed.configuration(model)
         workers = seen["workers"]
         name = run_name(args, seen["model"], seen["strategy"], workers)
         self.path = Path(args.runs) / f"{name}.json"
         self.progress = self.path.with_suffix(".progress")
-        asked = {key: getattr(args, key) for key in ("dataset", "images", "image_size", "seed", "repeats")}
+        options = {key: getattr(args, key) for key in ("dataset", "images", "image_size", "seed", "repeats")}
         configuration = Configuration(
             nodes=1,
             global_batch=args.batch_size,
             local_batch=args.batch_size // workers,
             precision=keras.config.dtype_policy().name,
             epochs_per_repeat=args.epochs,
-            **asked,
+            **options,
             **seen,
         )
         self.record = Run(
@@ -101,8 +103,8 @@ class Recorder(keras.callbacks.Callback):
         if ranked:
             from labs import hvd
 
-            self._processes = hvd.local_size()  # on this node, all as busy as this one
-            self.rank, record.configuration.nodes, record.oversubscribed = ranks.where_ranks_run()
+            self.rank, self._processes = hvd.rank(), hvd.local_size()  # those of this node are all as busy as this one
+            record.configuration.nodes, record.oversubscribed = ranks.where_ranks_run()
             ranks.agree(**settings)
             ranks.agree("they would not train on the same data", images=record.dataset_images)
         self._gate = waiting.join(settings["workers"] if ranked else 1)
@@ -111,7 +113,7 @@ class Recorder(keras.callbacks.Callback):
             record.job_id = record.job_id or os.environ.get("LABS_WITHIN")  # of the study
         if self.rank == 0:
             with contextlib.suppress(OSError):  # a job's start has done this already
-                self.path.rename(self.path.with_name(f"{files.free(self.path.parent, record.name)}.json"))
+                self.path.rename(self.path.with_name(f"{files.next_aside(self.path.parent, record.name)}.json"))
             records.save_record(self.path, record)  # an unwritable folder is found before the training, not after
         if os.environ.get("LABS_RUN") or (ranked and settings["workers"] > 1):
             stacks.register(self.path.with_suffix(""))
@@ -122,10 +124,10 @@ class Recorder(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         if self.record.configuration.strategy == "horovod":
-            from labs import hvd
+            from labs.hvd.check import check_fit
 
-            hvd.callbacks.check(self.model, self.params, recorder=True)
-            ranks.same_weights(self.model, "before the first step")
+            check_fit(self.model, self.params, recorder=True)
+            ranks.require_same_weights(self.model, "before the first step")
         observed.prepare(self.model)
         if self.repeat == 0:
             self.record.observed = observed.optimizer(self.model)
@@ -135,15 +137,16 @@ class Recorder(keras.callbacks.Callback):
         if epoch == 0:
             self._turn["round"] = None  # warm-up
         self._steps, self._running, self._images = [], False, None
-        self._begun = devices.moment() if self._gate else None
-        self._begin = self._last = time.perf_counter()
+        self._moment_begun = devices.moment() if self._gate else None
+        self._epoch_began = self._last = time.perf_counter()
 
     def _others(self):
         """Share of the node's cores that other programs took since the epoch began; None where it is not known, and
         without turns."""
         if not self._gate:
             return None
-        return devices.others([(self._begun, devices.moment())] * self._processes, shortest=0.0)[0]
+        # However short the epoch: a round of which nothing is known would count as undisturbed (labs.results.metrics).
+        return devices.others([(self._moment_begun, devices.moment())] * self._processes, shortest=0.0)[0]
 
     # Not on_train_batch_end: for a callback that has it, Keras fetches loss and metrics from the device after
     # every step, and the training waits for them.
@@ -167,30 +170,30 @@ class Recorder(keras.callbacks.Callback):
         self._running, now = False, time.perf_counter()
         self._steps.append(now - self._last)
         self._last = now
-        if self.rank == 0 and now - self._reported > 0.5:
+        if self.rank == 0 and now - self._reported > REPORT_EVERY:
             self._report(now)
 
     def _report(self, now):
-        """A few bytes for the progress bar, twice a second; losing them loses nothing."""
+        """A few bytes for the progress bar; losing them loses nothing."""
         self._reported = now
         done = len(self.record.epochs)
-        total = self._asked.epochs * self._asked.repeats
+        total = self._args.epochs * self._args.repeats
         steps = self.record.steps or (self.params or {}).get("steps")
         spent = self._steps if done else []  # the first epoch holds tracing: its steps tell no rate
         fraction = (done + (len(self._steps) / steps if steps else 0)) / total
         state = {"epochs_done": done, "epochs": total, "step": len(self._steps), "steps": steps, "fraction": fraction}
-        state["images_per_second"] = self._asked.batch_size * len(spent) / sum(spent) if spent else None
+        state["images_per_second"] = self._args.batch_size * len(spent) / sum(spent) if spent else None
         with contextlib.suppress(OSError):
             self.progress.write_text(json.dumps(state))
 
     def on_epoch_end(self, epoch, logs=None):
         metrics = {key: float(value) for key, value in (logs or {}).items()}  # waits for the device
         self._end_step()
-        seconds, record = time.perf_counter() - self._begin, self.record
+        seconds, record = time.perf_counter() - self._epoch_began, self.record
         done = {"repeat": self.repeat, "epoch": epoch, "seconds": seconds, "others": self._others(), **self._turn}
         record.steps = len(self._steps)
         record.observed.setdefault("parameters", self.model.count_params())
-        images = self._images or self._consumed() or record.steps * self._asked.batch_size
+        images = self._images or self._consumed() or record.steps * self._args.batch_size
         images = min(record.dataset_images, images)  # where nobody sharded, each image was seen by all
         record.epochs.append(Epoch(**done, images=images, step_seconds=self._steps, metrics=metrics))
         if self.rank:
@@ -202,8 +205,8 @@ class Recorder(keras.callbacks.Callback):
 
     def on_train_end(self, logs=None):
         if self.record.configuration.strategy == "horovod":
-            self.record.weights = ranks.same_weights(self.model)
-        if self.repeat + 1 >= self._asked.repeats:
+            self.record.weights = ranks.require_same_weights(self.model)
+        if self.repeat + 1 >= self._args.repeats:
             self.record.state, self.record.finished = "finished", _now()
             if self.rank == 0:
                 records.save_record(self.path, self.record)

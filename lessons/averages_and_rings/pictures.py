@@ -6,79 +6,49 @@ Made as those of lessons.basic_concepts.pictures: one Figure with `figure.alt`, 
 import numpy as np
 from matplotlib import colormaps
 
-from labs.show.figure import COLOURS
+from labs.show.figure import COLOURS, finished
 from lessons import reduce
 from lessons.averages_and_rings import sgd, stragglers
 from lessons.canvas import boxes, canvas, done
-from lessons.drawing import beside, logarithmic
-
-
-def _mosaic(images, columns, rows=1):
-    """Pictures of 8x8 side by side as one, NaN between them and where there is none."""
-    found = np.full((rows * 9 - 1, columns * 9 - 1), np.nan)
-    for place, image in enumerate(images):
-        y, x = 9 * (place // columns), 9 * (place % columns)
-        found[y : y + 8, x : x + 8] = image.reshape(8, 8)
-    return found
+from lessons.drawing import logarithmic
 
 
 def averaging(workers=3, batch=4, digit=6):
-    """One step of synchronous SGD: the batches of K workers, their gradients for the 64 weights of the class `digit`
-    as pictures, the mean of these, and the gradient of all batches at once. The weights are zero before the step."""
-    step, (images, labels) = sgd.one_step(workers, batch), sgd.digits()
+    """One step of synchronous SGD: the gradients of K workers for the 64 weights of the class `digit` as pictures, the
+    mean of these, and the gradient of all batches at once. The weights are zero before the step."""
+    step, (_, labels) = sgd.one_step(workers, batch), sgd.digits()
     columns = [values[:64, digit] for values in (*step["gradients"], step["mean"], step["whole"])]
-    names = [*(f"worker {number}" for number in range(workers)), "mean", "all at once"]
-    rows, wide = max(2, -(-batch // 4)), 40  # the unit is a pixel of a digit; a column is 40 of them
-    top = 9 * rows + 9  # of the gradients, which are as wide as four digits
-    size = {"width": 1.45 * len(columns), "height": 1.45 * (top + 52) / wide}
-    figure, (axis,) = canvas(**size, left=0, right=0, bottom=0, top=0)
-    axis.set_axis_off()
+    own = [f"{(labels[rows] == digit).sum()} of {batch} are {digit}s" for rows in step["rows"]]
+    names = [*(f"worker {number}: {each}" for number, each in enumerate(own)), "mean", "all at once"]
+    figure, axes = canvas(len(columns), width=1.7, height=2.3, left=0.1, right=0.1)
     highest = np.abs(columns).max()
-    for place, chosen in enumerate(step["rows"]):
-        span = (wide * place, wide * place + 35, 9 * rows - 1, 0)
-        axis.imshow(_mosaic(images[chosen, :64], 4, rows), cmap="gray_r", vmin=0, vmax=1, extent=span)
-    span = (0, wide * len(columns) - 5, top + 35, top)
-    axis.imshow(_mosaic(columns, len(columns)), cmap="PuOr", vmin=-highest, vmax=highest, extent=span)
-    for place, (values, name) in enumerate(zip(columns, names, strict=True)):
-        axis.text(wide * place + 17, top - 2, name, ha="center", fontsize=9)
-        axis.text(wide * place + 17, top + 40, f"length {np.linalg.norm(values):.3f}", ha="center", fontsize=9)
-    key = f"gradient for class {digit}\norange: weight grows\nviolet: it shrinks"
-    axis.text(wide * len(columns) - 5, 9, key, ha="right", va="center", fontsize=9)
-    axis.set(xlim=(-3, wide * len(columns) - 2), ylim=(top + 50, -2))
+    for axis, values, name in zip(axes, columns, names, strict=True):
+        axis.imshow(values.reshape(8, 8), cmap="PuOr", vmin=-highest, vmax=highest)
+        axis.grid(False)
+        axis.set(xticks=[], yticks=[], xlabel=f"length {np.linalg.norm(values):.3f}")
+        axis.set_title(name, fontsize=9)
     far = np.abs(step["mean"] - step["whole"]).max()
-    own = ", ".join(f"{(labels[chosen] == digit).sum()} of {batch}" for chosen in step["rows"])
-    return done(
-        figure,
-        f"One step of {workers} workers with {batch} digits each. Pictures of the digit {digit} in "
-        f"their batches: {own}. Below, each worker's gradient for the weights of class {digit}, the "
-        f"mean, and the gradient of all {workers * batch} digits at once: mean and this one differ by "
-        f"at most {far:.1e}.",
-    )
+    said = f"One step of {workers} workers with {batch} digits each, of which {', '.join(own)}. Gradients for the "
+    said += f"weights of class {digit}: of each worker, their mean, and of all {workers * batch} digits at once. "
+    said += f"The last two differ by at most {far:.1e}."
+    note = f"gradient for class {digit}; orange: the weight grows, violet: it shrinks"
+    return finished(figure, said, "simulated", note=note)
 
 
 def barrier(workers=64, spread=0.1):
     """Five steps of workers that wait for the slowest (8 are drawn), and the share of the time that they compute."""
-    counts = np.unique(np.geomspace(1, workers, 12).round().astype(int))
     times = stragglers.draws(workers, 200, spread=spread)
-    shares = [stragglers.efficiency(times[:, :count]) for count in counts]
-    figure, (axis, curve) = canvas(2, 4.8, 3.2, left=0.85)
+    figure, (axis,) = canvas(width=8.0, left=0.85)
     ends = np.cumsum(times[:5].max(axis=1))  # of all workers, also of those that are not drawn
     begins = [0, *ends]
     spans = [(begins[step], begins[step] + taken, worker) for (step, worker), taken in np.ndenumerate(times[:5, :8])]
     axis.add_collection(boxes(spans, COLOURS[0]))
     axis.vlines(ends, -0.5, 7.5, color=COLOURS[1], lw=1.5)
-    computing = stragglers.efficiency(times[:5])
-    axis.set(xlabel="time (s)", title=f"5 steps, {min(workers, 8)} of {workers}; computing {computing:.0%}")
+    said = f"{workers} workers compute for {stragglers.efficiency(times):.0%} of the time"
+    axis.set(xlabel="time (s)", title=f"5 of 200 steps, {min(workers, 8)} of {workers} workers; {said}")
     axis.set_xlim(0, 6.5 if ends[-1] < 6.5 else 16)
     _lines(axis, 8)
-    curve.plot(counts, shares, "-o", color=COLOURS[0])
-    beside(curve, f"{shares[-1]:.2f}", (workers, shares[-1]), (0, -13), ha="center")
-    logarithmic(curve, [1, 4, 16, 64, 256, 1024])
-    curve.set(xlabel="workers", ylabel="share of time spent computing", title=f"step times spread by {spread:.0%}")
-    curve.set(ylim=(0, 1.05), xlim=(0.8, 1300))
-    values = ", ".join(f"{share:.2f} on {count}" for count, share in zip(counts, shares, strict=True))
-    said = f"A barrier at each step, step times of 1 s that spread by {spread:.0%}."
-    return done(figure, f"{said} Share of time that workers compute: {values}.")
+    return done(figure, f"A barrier at each step, step times of 1 s that spread by {spread:.0%}: {said}.")
 
 
 def _lines(axis, workers):

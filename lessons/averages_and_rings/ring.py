@@ -30,7 +30,7 @@ KINDS = "ring", "server"
 def run(reduce_scatter, all_gather, name="ring", **options):
     """Run both functions among processes, in a job; returns what `measure` gives, None if the job failed and said why.
 
-    Rounds in which other programs ran are left out as in a study (labs.results.metrics.quiet), which is printed.
+    Rounds in which other programs ran are left out as in a study (labs.results.metrics.undisturbed), which is printed.
     The functions go along as text, with `np`: what else they use they must import themselves. The preset `test`, which
     measures nothing that is read, has three rounds.
     """
@@ -44,7 +44,7 @@ def run(reduce_scatter, all_gather, name="ring", **options):
     if job.state != "finished":
         return None
     found = json.loads(job.out.read_text().splitlines()[-1])
-    counted, note = metrics.quiet(dict(enumerate(found["others"])), "the ratio")
+    counted, note = metrics.undisturbed(dict(enumerate(found["others"])), "the ratio")
     if note:
         print(f"Mind that {note}.")
     return found | {"seconds": {kind: [times[n] for n in counted] for kind, times in found["seconds"].items()}}

@@ -29,21 +29,17 @@ def gap(per_year):
     needed, chip = trainings**6, chips**6
     wait = float(np.log(needed) / np.log(chips))
     missing, there = _rounded(needed / chip), f"one chip alone would get there in {2012 + wait:.0f}"
-    figure, (six, long) = canvas(2, 4.9, 3.4, left=1.15)
-    for axis, last in ((six, 6), (long, wait)):
-        axis.plot([2012, 2018], [1, needed], lw=2.5, color=COLOURS[1], label="the largest training runs")
-        axis.plot([2012, 2012 + last], [1, chips**last], "--", lw=2.5, color=COLOURS[0], label="one chip")
-        logarithmic(axis, y={1: "1", 1e2: "100", 1e4: "10,000", 1e6: "1 million"})
-        axis.set(xlabel="year", ylabel="times as much as in 2012", ylim=(0.5, 2e7))
-    six.fill_between([2012, 2018], [1, chip], [1, needed], color=COLOURS[4], alpha=0.25)
+    figure, (axis,) = canvas(width=8.0, height=3.6, left=1.15)
+    axis.plot([2012, 2018], [1, needed], lw=2.5, color=COLOURS[1], label="the largest training runs")
+    axis.plot([2012, 2012 + wait], [1, needed], "--", lw=2.5, color=COLOURS[0], label="one chip")
+    logarithmic(axis, y={1: "1", 1e2: "100", 1e4: "10,000", 1e6: "1 million"})
+    axis.set(xlabel="year", ylabel="times as much as in 2012", ylim=(0.5, 2e7), xlim=(2010, 2015 + wait), title=there)
     arrow = {"arrowstyle": "<->", "lw": 1.5, "shrinkA": 0, "shrinkB": 0}
-    six.annotate("", (2018, chip), (2018, needed), arrowprops=arrow)
-    beside(six, f"{missing} times", (2018, chip**0.6 * needed**0.4), (-8, 0), ha="right", weight="bold")
-    six.set(title="six years: who fills the gap?", xlim=(2011.8, 2018.3), xticks=range(2012, 2019, 2))
-    six.legend(fontsize=9, loc="upper left")
-    long.annotate("", (2018, needed), (2012 + wait, needed), arrowprops=arrow | {"linestyle": ":"})
-    beside(long, f"{wait - 6:.0f} years", (2015 + wait / 2, needed), (0, 5), ha="center", weight="bold")
-    long.set(title=there, xlim=(2010, 2015 + wait))
+    axis.annotate("", (2018, chip), (2018, needed), arrowprops=arrow)
+    beside(axis, f"{missing} times", (2018, chip**0.6 * needed**0.4), (8, 0), weight="bold")
+    axis.annotate("", (2018, needed), (2012 + wait, needed), arrowprops=arrow | {"linestyle": ":"})
+    beside(axis, f"{wait - 6:.0f} years", (2015 + wait / 2, needed), (0, 5), ha="center", weight="bold")
+    axis.legend(fontsize=9, loc="lower right")
     return done(
         figure,
         f"In 2018, the largest training runs needed {_rounded(needed)} times as much as in 2012. One chip was "
@@ -77,8 +73,6 @@ def imagenet():
         axis.plot(devices, hours, marker, ms=8, color=colour, label=label)
         more, total = devices / first["devices"], first["minutes"] / row["minutes"]
         shift = _BESIDE.get(name, (8, 0))
-        if row is not first and hardware == first["hardware"]:
-            name += f": {more / total:.2f} x the line"
         beside(axis, name, (devices, hours), shift, fontsize=9, va="center", ha="left" if shift[0] > 0 else "right")
         for value, side, shade in ((more, -0.2, "0.55"), (total / more, 0.2, colour)):
             bars.barh(place + side, value - 1, 0.38, left=1, color=shade)
@@ -127,7 +121,7 @@ def _blocks(kind, devices, micro_batches):
     return pipeline.pipelined(devices, LAYERS, parts), name + (f", {parts} micro-batches" if parts > 1 else "")
 
 
-def _timeline(axis, blocks, title, last, now=100):
+def _timeline(axis, blocks, title, last, now):
     """Draw blocks until `now` per cent of the time have passed, on an axis that ends at `last`; what to say of them."""
     length, idle = pipeline.length(blocks), pipeline.idle(blocks)
     clock = length * now / 100
@@ -154,29 +148,22 @@ def _timeline(axis, blocks, title, last, now=100):
     return f"{title.capitalize()}: {said} for one mini-batch, idle share {idle:.0%}.{passed}"
 
 
-def parallelism(kind="data", device_count=4, micro_batches=4, now=100):
-    """One mini-batch through 8 layers on several devices: kind "data", "model" or "pipeline".
+def parallelism(kind="all", device_count=4, micro_batches=4, now=100):
+    """One mini-batch through 8 layers on several devices: kind "data", "model" or "pipeline", or all three, one above
+    the other on one axis of time.
 
     The unit of time is the forward pass of one layer for the whole mini-batch. now: per cent of the time that passed.
     """
-    blocks, name = _blocks(kind, device_count, micro_batches)
-    figure, (axis,) = canvas(width=9.2, height=1.5 + 0.35 * device_count, left=0.9, right=1.1, top=0.4)
-    text = _timeline(axis, blocks, name, pipeline.length(blocks) * 1.02, now)
-    axis.set_xlabel("time (forward passes of one layer)")
-    axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1, 0.5))
-    return done(figure, text)
-
-
-def compare(device_count=4, micro_batches=4):
-    """The three ways for one mini-batch and 8 layers, one above the other on one axis of time."""
-    drawn = [_blocks(kind, device_count, micro_batches) for kind in ("data", "model", "pipeline")]
-    height = 1.15 + 0.25 * device_count
-    figure, axes = canvas(rows=3, width=8.2, height=height, left=0.9, right=1.1, top=0.4, gap=0.5, share=True)
+    kinds = ("data", "model", "pipeline") if kind == "all" else (kind,)
+    drawn = [_blocks(each, device_count, micro_batches) for each in kinds]
+    size = {"width": 9.2, "height": 1.4 + 0.25 * device_count, "left": 0.9, "right": 1.2, "top": 0.4, "gap": 0.5}
+    figure, axes = canvas(rows=len(kinds), **size, share=True)
     last = max(pipeline.length(blocks) for blocks, _ in drawn) * 1.02
-    text = " ".join(_timeline(axis, blocks, name, last) for axis, (blocks, name) in zip(axes, drawn, strict=True))
-    axes[2].set_xlabel("time (forward passes of one layer)")
-    axes[1].legend(handles=list(axes[0].collections), fontsize=9, loc="center left", bbox_to_anchor=(1, 0.5))
-    return done(figure, text)
+    said = [_timeline(axis, blocks, name, last, now) for axis, (blocks, name) in zip(axes, drawn, strict=True)]
+    axes[-1].set_xlabel("time (forward passes of one layer)")
+    handles = list(axes[0].collections)
+    axes[len(axes) // 2].legend(handles=handles, fontsize=9, loc="center left", bbox_to_anchor=(1, 0.5))
+    return done(figure, " ".join(said))
 
 
 def memory(network="ResNet50V2", batch=32, optimizer="momentum", precision="float32", devices=1, sharded="nothing"):

@@ -1,9 +1,9 @@
 """Questions of 04_batch_and_rate."""
 
 import math
-from pathlib import Path
+import re
 
-from labs.checks.judging import judges
+from labs.checks.judging import NotDone
 from lessons.forms import formula, value
 
 # Bytes of ResNet50V2 for 10 classes, as lessons.counts.memory counts them; activations: of one image of 32x32 pixels.
@@ -23,21 +23,24 @@ value(
 )
 
 
-@judges("rate.4")
-def line_of_the_failure(line, result):
-    line = str(line).strip()
-    yield not result.get("evidence"), "The search has not run out of memory yet: give it less, or a higher limit."
-    file = Path(result["evidence"]["file"])
-    lines = [each.strip() for each in file.read_text(errors="replace").splitlines()] if file.exists() else []
-    yield "\n" in line, "These are several lines. One is asked for: which of them says it?"
-    yield not line or line not in lines, f"This line is not in {file}. Copy the whole line from there."
-    says = "OOM" in line or "RESOURCE_EXHAUSTED" in line or "out of memory" in line.lower()
-    yield not says or line.startswith("Hint:"), "This line does not say what was missing. Which line with OOM does?"
-    yield (
-        "shape[" not in line and any("shape[" in other and "OOM" in other for other in lines),
-        "This line says that memory ran out. Another one also names the tensor: look for its shape.",
-    )
+def _shape(result):
+    """The shape of the tensor that did not fit."""
+    found = result["evidence"] and re.search(r"shape\[([\d,]+)\]", result["evidence"]["line"])
+    if not found:
+        raise NotDone("No line names a tensor that did not fit: give the search less memory, or a higher limit.")
+    return [int(number) for number in found[1].split(",")]
 
+
+value(
+    "rate.4",
+    right=lambda result: 4 * math.prod(_shape(result)),
+    wrong=[
+        (lambda result: math.prod(_shape(result)), "The tensor has so many numbers. How many bytes does each take up?"),
+        (lambda result: 4 * math.prod(_shape(result)[1:]), "Here the first number of the shape is left out."),
+        (lambda result: 4 * sum(_shape(result)), "A table of 3 rows and 4 columns has more than 7 numbers."),
+    ],
+    otherwise="How many numbers are in a tensor of this shape, and how many bytes does each take up?",
+)
 
 formula(
     "rate.5",

@@ -10,5 +10,5 @@ samples     what the sampler wrote beside a run record, read
 profile     some steps of `fit`, by TensorFlow's profiler
 sampler     a few numbers a second on what a training process uses
 watched     pictures of what a training used while it ran
-pictures    the other figures of notebook 24
+pictures    the other figure of notebook 24
 """

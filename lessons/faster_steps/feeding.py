@@ -36,22 +36,10 @@ def folder(dataset, images, runs):
     return random.Random(0).sample(files, images), (dataset.images[rest], dataset.labels[rest])
 
 
-def records(dataset, images, runs):
-    """The same images in 4 TFRecord files: their paths."""
-    numbers = np.random.default_rng(0).permutation(len(dataset.labels))[:images]
-    return formats.write_tfrecords(larger(dataset, numbers), Path(runs) / f"digits_large_{images}_tfrecord")
-
-
 def read(file):
     """(image uint8 SIDE x SIDE x 3, label int64) of a file."""
     image = tf.io.decode_png(tf.io.read_file(file), channels=3)
     return tf.ensure_shape(image, (SIDE, SIDE, 3)), tf.strings.to_number(tf.strings.split(file, "/")[-2], tf.int64)
-
-
-def example(record):
-    """The same of a record of `records`."""
-    found = formats.parsed(record)
-    return tf.ensure_shape(tf.io.decode_png(found["image"], channels=3), (SIDE, SIDE, 3)), found["label"]
 
 
 def small(images):

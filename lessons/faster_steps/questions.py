@@ -10,26 +10,6 @@ from labs.checks.student_code import tried
 from lessons.forms import value
 from lessons.sharding import coverage, sentence
 
-
-def _share(rank):
-    return rank.images_per_second * rank.about["operations_of_an_image"] / rank.about["most_operations_per_second"]
-
-
-value(
-    "faster.8",
-    right=lambda ranks: _share(ranks[0]),
-    wrong=[
-        (lambda ranks: 1000 * _share(ranks[0]), "The table has millions and billions: what is their ratio?"),
-        (lambda ranks: _share(ranks[0]) / 3, "This counts only the forward pass: what else does a training step do?"),
-        (lambda ranks: sum(map(_share, ranks)), "This is twice the share, or the sum over the ranks. Use `slow[0]`."),
-        (lambda ranks: 2 * _share(ranks[0]), "`operations_of_an_image` already counts each multiply-add as two."),
-        (lambda ranks: _share(ranks[-1]), "This is the share of another rank. Which element of `slow` is rank 0?"),
-        (lambda ranks: ranks[0].mean("cores"), "This is how busy the core is. How many operations did it complete?"),
-    ],
-    otherwise="How many operations does `slow[0]` do in a second, and what share of the most it could do is that?",
-    tolerance=0.02,
-)
-
 HINTS = {
     "input": "its core works hard for a batch of 64, yet does few of the network's operations, and it never pauses.",
     "exchange": "both cores are busy, yet do few operations. Over MPI, two ranks that only wait use one core together.",
@@ -57,7 +37,7 @@ def _convolutions(rows, key="share"):
 
 
 value(
-    "faster.9",
+    "faster.8",
     right=lambda rows: _convolutions(rows),
     wrong=[
         (lambda rows: _convolutions(rows, "seconds"), "These are seconds. What share of the time of all rows is it?"),
@@ -158,7 +138,7 @@ def parallel(function):
         yield 4 in probe.made_small, "`small` gets whole batches. Here, still resize each image separately."
 
 
-@judges("faster.10")
+@judges("faster.9")
 def by_batch(function):
     for batch in BATCHES:
         probe, _, _ = yield from _tried(function, batch)
@@ -217,7 +197,7 @@ def ladder(steps, gains):
     yield True, f"{times}, but {learns}. How must the rate, or the number of epochs, change with a larger batch?"
 
 
-@judges("faster.12")
+@judges("faster.11")
 def folder_share(function, files, reads):
     places, count = {file: place for place, file in enumerate(files)}, len(files)
     for size in (2, 3):
@@ -235,15 +215,3 @@ def folder_share(function, files, reads):
         yield not found.right, f"Files opened by {size} ranks: {sentence(found, count)} Where does the shard belong?"
         blocks = all(max(share) - min(share) + 1 == len(share) for share in shares)
         yield blocks, "Each rank takes a block of the sorted files, so it sees few classes. Take files from everywhere."
-
-
-value(
-    "faster.14",
-    right=4,
-    wrong=[
-        (0, "`shard` hands out whole files, so two workers cannot share one. Count the empty shares."),
-        (8, "Some workers do get a file. How many get none?"),
-        (2, "This is the number of workers for each file. How many of the 8 workers get none?"),
-    ],
-    otherwise="There are 4 files and 8 workers. What is left of a list of 4 after shard(8, r)?",
-)

@@ -1,13 +1,13 @@
-"""Pictures of notebook 07: which classes are in which batch of which worker; epoch times over ranks.
+"""Picture of notebook 07: which classes are in which batch of which worker.
 
-Every function returns a matplotlib Figure with its text alternative in `figure.alt`, as those of labs.show.plots do.
-The workers here are simulated, one after the other, with the real labels.
+The matplotlib Figure has its text alternative in `figure.alt`, as those of labs.show.plots have. The workers are
+simulated, one after the other, with the real labels.
 """
 
 import numpy as np
 from matplotlib.colors import PowerNorm
 
-from labs.show.figure import COLOURS, MARKERS, finished, new_figure
+from labs.show.figure import finished, new_figure
 from lessons import sharding
 
 
@@ -53,29 +53,3 @@ def balance(labels, cases, batch):
         axis.set_visible(False)
     figure.colorbar(images[0], ax=list(axes), label="samples of this class in the batch", shrink=0.8)
     return finished(figure, " ".join(_words(title, count) for title, count in counts.items()), "simulated")
-
-
-def epoch_times(records):
-    """Seconds of the steady epochs over the number of ranks, a curve for each script, and the ideal line.
-
-    records: {name: list of run records, by ranks}. The first epoch of each repeat is a warm-up and is left out.
-    """
-    figure, (axis,) = new_figure(1, width=6.0)
-    curves, sentences = {}, []
-    for (name, runs), colour, marker in zip(records.items(), COLOURS, MARKERS, strict=False):
-        workers = [run.workers for run in runs]
-        seconds = [[e.seconds for repeat in run.steady for e in repeat] for run in runs]
-        means = curves[name] = [np.mean(values) for values in seconds]
-        axis.plot(workers, means, color=colour, marker=marker, ms=7, label=f"{name}, mean")
-        for worker, values in zip(workers, seconds, strict=True):
-            axis.plot([worker] * len(values), values, "_", color=colour, ms=14)
-        told = ", ".join(f"{mean:.2f} on {count}" for mean, count in zip(means, workers, strict=True))
-        sentences.append(f"Seconds per epoch of {name}: {told}.")
-    first, means = next(iter(curves.items()))
-    ideal = [means[0] * workers[0] / worker for worker in workers]
-    axis.plot(workers, ideal, "--", color="0.5", label=f"ideal: T(1) of {first} / K")
-    axis.set(xlabel="ranks K", ylabel="seconds per epoch", xticks=workers, title="epoch time")
-    axis.set_ylim(0, 1.3 * axis.get_ylim()[1])
-    axis.legend(fontsize=9, ncols=2, loc="upper center")
-    sentences.append("Short lines mark the individual epochs; the first one is left out.")
-    return finished(figure, " ".join(sentences), "measured")

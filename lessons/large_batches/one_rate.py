@@ -33,11 +33,11 @@ class Starts:
         self._started.append((place, job, begin))
         return job
 
-    def bars(self):
-        """[(label, begin, end)] of all runs that have ended, in seconds from the start of the first."""
+    def times(self):
+        """[{run, from, to (its last line)}] of all runs, which have ended, in seconds from the start of the first."""
         zero = self._started[0][2]
         return [
-            (f"rate {job.name.rsplit('_')[-1]}", begin - zero, job.out.stat().st_mtime - zero)
+            {"run": job.name, "from": begin - zero, "to": job.out.stat().st_mtime - zero}
             for _, job, begin in self._started
         ]
 

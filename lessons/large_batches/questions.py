@@ -9,8 +9,6 @@ import numpy as np
 from labs.checks import student_code
 from labs.checks.judging import judges
 from labs.checks.reading import near
-from labs.results import intervals
-from lessons.asked import undecided
 from lessons.forms import formula, value
 
 formula(
@@ -158,25 +156,6 @@ def search(function):
 
 
 value(
-    "batches.15",
-    right=81,
-    wrong=[
-        (27 * 27, "This is right if no run is stopped early."),
-        (108, "You count every rung from the start. But a run that continues has already completed its first epochs."),
-        (40, "This is the number of runs at all the rungs. How many epochs does each of them add?"),
-        (27, "All 27 runs take one epoch each to begin with. How many do those that continue add?"),
-    ],
-    otherwise="How many runs continue at each rung, and how many epochs are there up to the next one?",
-)
-
-
-@judges("batches.16")
-def better_search(sentence, gains):
-    interval = intervals.plain([float(gain) for gain in gains])
-    yield from undecided(sentence, interval, 0, "better", "worse", "The interval of the mean difference")
-
-
-value(
     "batches.11",
     right=1 - 0.99**64,
     wrong=[
@@ -192,23 +171,9 @@ value(
 )
 
 
-@judges("batches.19")
+@judges("batches.17")
 def clipnorm(bound, changes):
     yield near(bound, 0.005 / 4, 1e-3), None
     yield bound >= 0.005, f"With clipnorm 0.005, W changed by {changes[4]:.3g} on 4 replicas. How much may it change?"
     yield bound < 0.005 / 4, "W would change by less than it may on 4 replicas. Give the largest clipnorm."
     yield True, "Each replica clips its own gradient. How much of the bound may each use?"
-
-
-formula(
-    "batches.20",
-    right=lambda rate, K: (rate * K, rate * K**0.5, rate * K ** (2 / 3)),
-    cases=[(0.01, 1), (0.01, 16), (0.02, 8)],
-    wrong=[
-        (lambda rate, K: (..., ..., rate * K**2 / 3), "`K**2/3` is a third of K squared: put brackets around 2/3."),
-        (lambda rate, K: (K, K**0.5, K ** (2 / 3)), "These are the factors. What do you multiply by them?"),
-        (lambda rate, K: (..., (rate * K) ** 0.5, ...), "Take the root of K alone: 1 rank keeps its rate."),
-        (lambda rate, K: (rate * K**0.5, rate * K, ...), "In the wrong order: first the linear rule, then the root."),
-    ],
-    otherwise="By which power of K does each rule multiply?",
-)

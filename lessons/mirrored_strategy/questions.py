@@ -12,12 +12,12 @@ from lessons.forms import formula, value
 
 value(
     "mirrored.2",
-    right=1,
+    right=60,
     wrong=[
-        (4, "That is how many devices there are in total. Count only those that `plain.device` names."),
-        (0, "A variable is always stored somewhere: print `plain.device`."),
+        (240, "This would be right if all four GPUs had computed. On how many devices did `plain` and `result` live?"),
+        (15, "Faster with fewer GPUs? How many of the four computed?"),
     ],
-    otherwise="Count the devices that the output above names for this one variable.",
+    otherwise="How many of the four GPUs does a program use without a strategy? See the output above.",
 )
 
 

@@ -55,22 +55,6 @@ value(
     ),
 )
 
-value(
-    "engines.9",
-    right=(100_000_000, 12_500_000),
-    wrong=[
-        ((25_000_000, ...), "These are numbers of weights. How many bytes does each one take up?"),
-        ((6_250_000, ...), "Only the state is divided. Each device needs all the weights for its own images."),
-        ((100_000_000, 200_000_000), "This is the whole state. Among how many devices is it divided?"),
-        ((100_000_000, 6_250_000), "Adam keeps more than one number for each weight."),
-        ((100_000_000, 3_125_000), "Each number of the state takes up 4 bytes, too."),
-    ],
-    otherwise=(
-        "The weights are whole on each device: 25 million numbers of 4 bytes.",
-        "The state has two numbers of 4 bytes for each weight, and each device holds a sixteenth of it.",
-    ),
-)
-
 
 # The script: its functions on 1, 2 and 4 devices
 

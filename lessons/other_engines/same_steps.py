@@ -64,7 +64,7 @@ def main(engine, workers, cases):
         rank, wrap = hvd.rank(), hvd.DistributedOptimizer
         callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0)]
     elif engine == "jax":
-        names = devices.of_jax(workers)
+        names = devices.workers_on_jax(workers)
         if workers > 1:
             keras.distribution.set_distribution(keras.distribution.DataParallel(devices=names))
     else:

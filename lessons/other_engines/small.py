@@ -51,16 +51,12 @@ def apart(some, others):
     return max(float(np.max(np.abs(np.asarray(some[name]) - np.asarray(others[name])))) for name in some)
 
 
-def exchanges(compiled):
-    """[(kind, [type of each array in it, such as "f32[64,10]"])] of the exchanges in a compiled step (its HLO)."""
+def said(compiled):
+    """The exchanges in a compiled step (its HLO) as lines: the kind, and the type of each array in it (f32[64,10])."""
     kinds = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute"
     lines = re.findall(rf"= (.*?) ({kinds})(?:-start)?\(", compiled.as_text())
-    return [(kind, re.findall(r"\w+\[[\d,]*\]", result)) for result, kind in lines]
-
-
-def said(compiled):
-    """The exchanges of a compiled step as lines."""
-    return "\n".join(f"{kind} of {', '.join(arrays)}" for kind, arrays in exchanges(compiled)) or "no exchange"
+    arrays = [", ".join(re.findall(r"\w+\[[\d,]*\]", result)) for result, _ in lines]
+    return "\n".join(f"{kind} of {of}" for (_, kind), of in zip(lines, arrays, strict=True)) or "no exchange"
 
 
 def on_device(tree, device):

@@ -4,7 +4,7 @@ from functools import partial
 from types import SimpleNamespace
 
 from labs.checks.judging import NotDone, judges
-from labs.checks.reading import close, near
+from labs.checks.reading import as_rounded, near
 from lessons import batch_scripts, own_runs, training_scripts
 from lessons.asked import refuse_noise
 from lessons.forms import formula, value
@@ -78,7 +78,7 @@ def step_by_hand(seconds, small_steps, alone, small, large):
     one, two = small_steps[1], small_steps[2]
     added, by_bytes, by_operations = two - one, _bytes(small, large), _operations(small, large)
     wanted, other = alone + added * by_bytes, alone + added * by_operations
-    yield close(seconds, wanted, 0.005) and abs(seconds - wanted) <= abs(other - wanted) / 2, None
+    yield as_rounded(seconds, wanted, 0.005) and abs(seconds - wanted) <= abs(other - wanted) / 2, None
 
     def is_(value):
         return abs(seconds - value) <= max(1e-3 * alone, abs(other - wanted) / 3)

@@ -7,7 +7,7 @@ from operator import sub
 from statistics import fmean, median, median_high, median_low, pstdev, stdev
 
 from labs.checks.judging import NotDone, judges
-from labs.checks.reading import close, near
+from labs.checks.reading import as_rounded, near
 from labs.results import intervals
 from lessons import own_runs, training_scripts
 from lessons.asked import refuse_noise, told, undecided
@@ -21,8 +21,8 @@ def epoch_time(seconds, run):
     epochs = [epoch.seconds for epoch in run.repeats[0]]
     steady, whole = fmean(epochs[1:]), fmean(map(round, epochs[1:]))
     tolerance = max(0.5, 0.02 * steady)
-    yield any(close(seconds, mean) or near(seconds, round(mean), 1e-9) for mean in (steady, whole)), None
-    some = any(close(seconds, part) for part in (*epochs[1:], fmean(epochs[-2:])))  # may be within the tolerance
+    yield any(as_rounded(seconds, mean) or near(seconds, round(mean), 1e-9) for mean in (steady, whole)), None
+    some = any(as_rounded(seconds, part) for part in (*epochs[1:], fmean(epochs[-2:])))  # may be within the tolerance
     yield some, "This is one epoch, or the last ones only. Which others come after the first one?"
     yield abs(seconds - steady) <= min(tolerance, abs(sum(epochs) / len(epochs) - steady) / 2), None
     yield (

@@ -39,7 +39,7 @@ def follow(job, seconds=20.0, apart=APART):
                 begin = None  # the launcher is about to end the job
             elif begin is None and any(why.waits(rank) for rank in ranks):
                 begin = time.monotonic()
-            said = why.verdict(ranks) if why.stuck(ranks) else None
+            said = why.sentences(ranks) if why.stuck(ranks) else None
             if said is None or said != before:
                 before, since = said, time.monotonic()
             elif time.monotonic() - since > apart:

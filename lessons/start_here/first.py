@@ -10,14 +10,12 @@ def measure():
     """Train SmallCNN on 1 and on 2 workers, 6 epochs of each, the first as warm-up, in turns.
 
     Returns the runs (labs.results.load) that came to be on record: none, or without a steady epoch, where a training
-    was interrupted or failed, which is printed. So is what two workers share here, where not each has its own device.
+    was interrupted or failed, which is printed.
     """
     gpus, env = len(devices.gpus()), {}
     if gpus == 1:
         print("This machine has one GPU, and two workers need two: so here each worker is a CPU core.")
         env = {"CUDA_VISIBLE_DEVICES": "-1"}
-    if gpus < 2 and devices.cores() == 1:
-        print("This machine has one core, which both workers share (oversubscribed): expect no speedup.")
     sizes = ["--model=SmallCNN", "--image_size=96", "--images=512", "--epochs=6"]
     with jobs.Turns() as turns:
         for workers in (1, 2):

@@ -97,7 +97,7 @@ def first(runs):
         axis.text(0.5, 0.5, figure.alt, ha="center")
         return figure
     figure = plots.rounds(*runs[::-1])
-    asked, (_, busy) = question(gain, interval), metrics.quiet_rounds(*runs[::-1])
+    asked, (_, busy) = question(gain, interval), metrics.undisturbed_rounds(*runs[::-1])
     said = f"Mind that {busy}. " if busy else ""
     figure.suptitle("\n".join([asked, *wrap(said, 78)]), weight="bold")
     figure.alt = f"{asked} {said}{figure.alt}"

@@ -57,7 +57,7 @@ def _application(name, real, facts):
         shape, activation = options["input_shape"], options["classifier_activation"]
         if tensor is not None:
             shape = tuple(tensor.shape[1:])
-        made = {"name": name, "weights": options["weights"], "input_shape": shape, "classes": classes}
+        made = {"name": name, "weights": options["weights"], "input_shape": shape}
         logits = bool(top) and keras.activations.get(activation).__name__ == "linear"
         facts["networks"].append(made | {"logits": logits, "in_scope": tf.distribute.has_strategy()})
         inputs = tensor if tensor is not None else keras.Input(shape or (224, 224, 3))

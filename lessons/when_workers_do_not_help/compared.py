@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 from statistics import fmean
 
-from labs.checks import predictions
 from labs.printed import grouped
 from labs.results import intervals
 from labs.show import tables
@@ -43,19 +42,17 @@ def by_k(log):
 
 
 def by_batch(trainings):
-    """Show {batch: [what trials.train returned, for each seed]}, with intervals over the seeds.
+    """Show {batch: [what trials.train returned, for each seed]}, as means over the seeds.
 
     Returns the batch with the highest mean test accuracy.
     """
     rows, means = [], {}
     for batch, of_seeds in trainings.items():
         of = _columns(of_seeds)
-        accuracy, steps = of["test"], of["steps"][0]
-        means[batch], (low, high) = fmean(accuracy), intervals.shares(accuracy)
-        span = f"[{low:.3f}, {high:.3f}]" if len(set(accuracy)) > 1 else "(the same with all seeds)"
+        means[batch], steps = fmean(of["test"]), of["steps"][0]
         row = {"batch": batch, "rate": of_seeds[0].get("rate"), "steps": steps, "images": batch * steps}
         row |= {"seconds (measured)": fmean(of["seconds"]), "training loss at the end": fmean(of["loss"])}
-        rows.append(row | {"test accuracy": f"{means[batch]:.3f} {span}"})
+        rows.append(row | {"test accuracy": means[batch]})
     tables.show(rows)
     return max(means, key=means.get)
 
@@ -68,18 +65,3 @@ def steps_to_target(measured):
         found = {"batch": batch, "best rate": row["rate"], "steps to 95 %": bounded(steps, ".0f")}
         rows.append(found | {"images": f"{batch * steps.value:,.0f}"})
     tables.show(rows)
-
-
-def outcomes(*notebooks):
-    """Show what came of the student's predictions in these notebooks, as far as it is known."""
-    rows = []
-    for each in predictions():
-        found, number = each["outcome"], each["notebook"].partition("_")[0]
-        if each["notebook"] in notebooks and found is not None:
-            if isinstance(found, float):
-                found = bounded(intervals.Estimate(found, each["interval"]), ".3g")
-            rows.append({"notebook": number, "prediction": each["title"], "outcome": str(found)})
-    if rows:
-        tables.show(rows)
-    else:
-        print("There are no outcomes yet: they come with your predictions.")

@@ -93,23 +93,3 @@ def squares(*, workers, batch, rate, steps, seed=0):
             found[2, step] = small.loss(weights[0], data)
         weights -= rate * mean
     return dict(zip(("local", "mean", "loss"), found, strict=True))
-
-
-def search(rates, rungs, *, seed=0):
-    """A search for a rate that stops bad runs early: (best validation accuracy, epochs of all runs together).
-
-    rungs: the numbers of epochs after which runs are compared, such as (1, 3, 9, 27). At each the best third goes on.
-    (27,) alone stops none. Successive halving, by thirds: K. Jamieson and A. Talwalkar, 1502.07943.
-    """
-    data, source, before, spent = small.digits("train"), small.batches(32, seed), 0, 0
-    weights, factors = np.tile(small.begin(seed), (len(rates), 1)), np.array(rates, np.float32)[:, None]
-    for rung in rungs:
-        with np.errstate(all="ignore"):
-            for _ in range((rung - before) * (small.TRAIN // 32)):
-                numbers = next(source)
-                weights -= factors * small.gradient(weights, data.images[numbers], data.labels[numbers])
-            accuracy = small.accuracy(weights, small.digits("validation"))
-        spent, before = spent + len(weights) * (rung - before), rung
-        best = np.argsort(-accuracy, kind="stable")[: max(1, len(weights) // 3)]
-        weights, factors = weights[best], factors[best]
-    return float(accuracy.max()), spent

@@ -5,7 +5,6 @@ from dataclasses import replace
 from labs import recorded, results
 from labs.errors import UseError
 from labs.measure import breakdown
-from labs.printed import several
 from labs.results import intervals
 from lessons.resnet152_scaling.experiments import earlier, largest_kept
 from lessons.when_workers_do_not_help.compared import bounded
@@ -64,18 +63,4 @@ def whole_steps(steps, runs):
             rows.append(row | {"whole / sum": bounded(intervals.ratio(whole, summed), ".3g")})
         else:
             print(f"{name}: no run on {workers} workers with {local_batch} images each to compare.")
-    return rows
-
-
-def predictions(found, measured):
-    """Rows {name, predicted, measured}: what a Fit says of MeasuredSteps, and how long their steps took, each (seconds,
-    interval or None); [] without a Fit.
-
-    Intervals: of predictions the noise of the fitted steps; of measured steps over rounds, valid for these minutes.
-    """
-    rows = []
-    for each in measured if found else ():
-        name = f"{each.model}, {several(each.workers, 'worker')} x {each.local_batch}"
-        predicted, took = found.step(each.model, each.workers, each.local_batch), intervals.mean(each.seconds)
-        rows.append({"name": name, "predicted": predicted, "measured": (took.value, took.interval)})
     return rows

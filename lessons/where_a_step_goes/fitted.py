@@ -92,15 +92,6 @@ class Fit:
         sent = ring_bytes(workers, self._bytes[model])
         return computation * slowest(workers, values["spread"]) + values["exposed"] * sent
 
-    def parameters(self):
-        """{name: Quantity} of all that was fitted."""
-        found = {"spread": self.spread}
-        for model, line in self.lines.items():
-            found[f"{model}: computation at batch {line.centre:.4g}"] = line.level
-            found[f"{model}: computation per image"] = line.slope
-            found[f"{model}: exposed communication"] = self.exposed[model]
-        return found
-
 
 def _exposed(rounds):
     """Exposed seconds for each byte: least squares through 0. The range is a 95 % interval, with what the computation

@@ -1,5 +1,5 @@
-"""Pictures for notebook 26: the parts of a measured step, from which batch on the exchange can be hidden; and, with
-controls, how the backward pass hides messages and how both networks would scale.
+"""Pictures for notebook 26: the parts of a measured step; and, with controls, how the backward pass hides messages and
+how both networks would scale.
 
 The last one is computed (lessons.where_a_step_goes.what_if). Nothing here runs TensorFlow, except the first call of
 `what_if.networks`, in another process: facts of a network are kept (lessons.counts).
@@ -10,14 +10,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from labs.errors import number
 from labs.measure import breakdown as measured
-from labs.printed import digits
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure
 from lessons.canvas import boxes, canvas, done
-from lessons.drawing import VALID, bars, in_words, logarithmic, said
+from lessons.drawing import VALID, bars, logarithmic, said
 from lessons.reduce import ring_seconds
-from lessons.step_model import BACKWARD, fused
+from lessons.step_model import fused
 from lessons.where_a_step_goes.what_if import NAMES, WORKERS, efficiencies, first_below, fits, networks, steps
 
 PARTS = {  # of a step, in the order of what_if.StepParts
@@ -104,12 +102,12 @@ def messages(bucket, bandwidth, latency=50):
     return [(when, *message) for when, message in zip(ready, sent, strict=True)]
 
 
-def overlap(bucket=16, bandwidth=25, latency=50, time=100):
-    """Left: the backward pass of one step, its buckets and its messages, up to `time` per cent of the step. Right: how
-    long messages take after the backward pass, over the bucket size. Arguments as of `messages`."""
+def overlap(bucket=16, bandwidth=25, latency=50):
+    """Left: the backward pass of one step, its buckets and its messages. Right: how long messages take after the
+    backward pass, over the bucket size. Arguments as of `messages`."""
     found, end = messages(bucket, bandwidth, latency), STEP["backward"]
-    length = max(end, found[-1][2])
-    now = length * number("time", time, most=100) / 100
+    left = [1e3 * (messages(size, bandwidth, latency)[-1][2] - end) for size in BUCKETS]
+    here = BUCKETS.index(bucket)
     figure, (axis, curve) = canvas(2, 5.4, 3.4, left=1.2)
     lanes = {
         "backward pass": (COLOURS[5], [(0.0, end)]),
@@ -117,53 +115,24 @@ def overlap(bucket=16, bandwidth=25, latency=50, time=100):
         "messages": (COLOURS[1], [(begin, stop) for _, begin, stop, _ in found]),
     }
     for row, (colour, spans) in enumerate(lanes.values()):
-        drawn = [(1e3 * a, 1e3 * min(b, now), row) for a, b in spans if a < now]
+        drawn = [(1e3 * a, 1e3 * b, row) for a, b in spans]
         axis.add_collection(boxes(drawn, colour, linewidth=0.4 if len(found) < 50 else 0.1))
     axis.axvline(1e3 * end, color="0.35", ls="--", lw=1)
     axis.set_yticks(range(3), lanes)
-    axis.set(ylim=(2.6, -0.6), xlabel="milliseconds from the start of the backward pass", xlim=(0, 1e3 * length))
-    gone = sum(stop <= now * (1 + 1e-9) for _, _, stop, _ in found)
-    sent, after = f"{gone} of {len(found)} messages", f"{1e3 * max(0.0, found[-1][2] - end):.3g} ms"
-    axis.set_title(f"{sent} sent; {after} remain after the backward pass", fontsize=10)
-    left = [1e3 * max(0.0, messages(size, bandwidth, latency)[-1][2] - end) for size in BUCKETS]
+    axis.set(ylim=(2.6, -0.6), xlabel="milliseconds from the start of the backward pass", xlim=(0, 1e3 * found[-1][2]))
+    axis.set_title(f"{len(found)} messages; the last ends {left[here]:.3g} ms after the backward pass", fontsize=10)
     curve.plot(range(len(BUCKETS)), left, color=COLOURS[0], marker="o")
-    here = BUCKETS.index(bucket)
     curve.plot([here], [left[here]], "o", ms=14, mfc="none", mec=COLOURS[1], mew=2)
-    curve.set_xticks(range(len(BUCKETS)), ["none", *BUCKETS[1:]])
+    names = ["none", *map(str, BUCKETS[1:])]
+    curve.set_xticks(range(len(BUCKETS)), names)
     curve.set(xlabel="bucket size (MiB)", ylabel="after the backward pass (ms)", title="what lengthens the step")
     curve.set_ylim(0, 1.1 * max(left) + 1)
     said = f"buckets of {bucket} MiB" if bucket else "no buckets, each tensor a message"
     total = sum(stop - begin for _, begin, stop, _ in found)
-    sizes = "none", *(f"{size} MiB" for size in BUCKETS[1:])
-    others = ", ".join(f"{size} {ms:.3g} ms" for size, ms in zip(sizes, left, strict=True))
+    others = ", ".join(f"{size} {ms:.3g} ms" for size, ms in zip(names, left, strict=True))
     text = (
         f"Simulated: the backward pass of ResNet50V2 takes {1e3 * end:.3g} ms on each of {STEP['workers']} workers; "
-        f"{said}, {bandwidth} Gbit/s, {latency} us. At {1e3 * now:.3g} ms {sent} are sent. All-reduce takes "
-        f"{1e3 * total:.3g} ms, {after} of it after the backward pass. After it, by bucket size: {others}."
+        f"{said}, {bandwidth} Gbit/s, {latency} us. All-reduce takes {1e3 * total:.3g} ms in "
+        f"{len(found)} messages, {left[here]:.3g} ms of it after the backward pass; by MiB of a bucket: {others}."
     )
     return done(figure, text)
-
-
-def threshold(image_seconds, bandwidth, sizes, thresholds):
-    """Time of the backward pass and of the all-reduce over the images of a worker, and where the two are equally long.
-
-    image_seconds: of both passes for one image; bandwidth: bytes/s of an all-reduce; sizes: {name: bytes of the
-    message}; thresholds: {name: batch at which both are equally long}.
-    """
-    figure, (axis,) = new_figure(1, width=7.0, height=3.8)
-    doublings = int(np.ceil(np.log2(4 * max(2, *thresholds.values()))))
-    batches, backward = np.geomspace(1, 2**doublings, 50), BACKWARD * image_seconds
-    axis.plot(batches, 1e3 * backward * batches, color=COLOURS[5], lw=2.5, label="backward pass")
-    sentences = [f"The backward pass takes {1e3 * backward:.3g} ms for each image."]
-    for (name, size), colour, marker, dash in zip(sizes.items(), COLOURS, MARKERS, ("--", ":"), strict=False):
-        took, megabytes, images = size / bandwidth, f"{size / 1e6:.3g} MB", f"{digits(thresholds[name])} images"
-        axis.axhline(1e3 * took, color=colour, ls=dash, lw=2, label=f"all-reduce of {megabytes} ({name})")
-        axis.plot([thresholds[name]], [1e3 * took], marker, color=colour, ms=9, label=f"threshold: {images}")
-        sentences.append(f"{name}: {megabytes} take {in_words(took)}; hidden from {images} on.")
-    logarithmic(axis, [2**k for k in range(0, doublings + 1, max(1, doublings // 8))])
-    axis.set(xlabel="images per worker and step", ylabel="milliseconds", yscale="log")
-    axis.set_title("where the backward pass can hide the exchange")
-    axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    about = "Time of the backward pass and of the all-reduce over the batch, both axes logarithmic. "
-    note = "two straight lines, from one step and one bandwidth"
-    return finished(figure, about + " ".join(sentences), "predicted", note=note)

@@ -107,12 +107,6 @@ def order(workers, batches, bandwidth):
     return found | {"ratio": ranged(lambda values: efficiency(1, values) / efficiency(0, values), INPUTS)}
 
 
-def ahead(interval):
-    """Which network has the higher efficiency, by the range of the ratio; or "can't tell"."""
-    low, high = interval
-    return NAMES[1] if low > 1 else NAMES[0] if high < 1 else "can't tell"
-
-
 def fits(network, precision="float32"):
     """About how many images per worker fit into a V100, with SGD and momentum: 92 % of its memory less weights,
     gradients, momentum (float32) and the fusion buffer, over the activations (lessons.counts) of an image."""

@@ -105,7 +105,6 @@ class Event(NamedTuple):
     end: float
     word: str
     text: str
-    batch: int | None
 
 
 class Transfer:
@@ -409,16 +408,16 @@ class PlayedSchedule:
                     made[slope] = {p: _added([new, there[p]]) if p in there else new for p in part}
                     gone = [before, after]
             time /= case.ranks if split else 1
-        self._event(rank, rank.now + time, word, text, batch)
+        self._event(rank, rank.now + time, word, text)
         for tensor, content in made.items():
             rank.put(tensor, content)
         rank.now += time
         for tensor in gone:
             rank.change(rank.now, tensor, -len(rank.store.pop(tensor)))
 
-    def _event(self, rank, end, word, text, batch=None):
+    def _event(self, rank, end, word, text):
         if end > rank.now:
-            self.events.append(Event(rank.number, rank.now, end, word, text, batch))
+            self.events.append(Event(rank.number, rank.now, end, word, text))
 
     def _free(self, rank, line, tensors, keep):
         for tensor, parts in tensors:
@@ -462,8 +461,8 @@ class PlayedSchedule:
         name, parts = tensor
         if pair[0] == pair[1]:
             raise _Wrong("a rank cannot send a message to itself.")
-        if add and name[0] in ("weights", "optimizer"):
-            raise _Wrong(f"{named(*name)} is not a sum, so nothing can be added to it.")
+        if name[0] in ("weights", "optimizer"):
+            raise _Wrong(f"{named(*name)} stays where it is: only gradients, activations and errors are sent.")
         size = self.case.size(*name[:2]) * len(parts) / self.case.ranks
         transfer = self._met(rank, (pair, tensor), Transfer("send", pair, [name], size, self.case.message(size), text))
         if word == "send" or add:

@@ -1,7 +1,6 @@
-"""Playing the puzzles: a student's program on all ranks, its picture and its verdict, and the table of one's best."""
+"""Playing the puzzles: a student's program on all ranks, its picture and its verdict; one's best is kept."""
 
 import json
-import random
 import re
 from pathlib import Path
 
@@ -26,11 +25,11 @@ def recorded(program, case):
 
 
 def judged(id, program):
-    """Cases of a program that does not solve a puzzle: with the example first, then with cases drawn anew."""
+    """Cases of a program that does not solve a puzzle: with the example first, then with other sizes."""
     puzzle = PUZZLES[id]
-    for case in (puzzle.case, *puzzle.drawn(random.Random())):
-        drawn = "" if case is puzzle.case else " (a drawn case: see it with `last=True`)"
-        _LAST[id], how = case, f"With {sizes(case)}{drawn}"
+    for case in (puzzle.case, *puzzle.others):
+        other = "" if case is puzzle.case else " (not the example: see it with `last=True`)"
+        _LAST[id], how = case, f"With {sizes(case)}{other}"
         try:
             operations = recorded(program, case)
         except ProgramError as problem:
@@ -50,7 +49,7 @@ def judged(id, program):
 def played_of(puzzle, case, operations):
     """(the PlayedSchedule, None or why it does not solve the puzzle, whatever it takes: a wrong sum, a broken rule)."""
     played = play(case, operations)
-    problem = played.problem or broken_rule(puzzle, case, operations)
+    problem = played.problem or broken_rule(puzzle, operations)
     if puzzle.shared and re.search(r"`(for|back)ward\(\d+, \d+\)` .*parts? .* of weights", played.problem or ""):
         problem = f"{problem} Without `split=`, a rank computes with the whole layer."
     return played, problem
@@ -140,19 +139,17 @@ def kept(runs=None):
 
 
 def _keep(id, values, operations):
-    """Keep a right schedule of the example if it is better than the one before: if it alone meets all bars, or, where
-    both or neither do, comes nearer to the best known."""
-    puzzle = PUZZLES[id]
-    best, limits = puzzle.best(puzzle.case), bars(puzzle, puzzle.case)
+    """Keep a right schedule of the example if it is better than the one before: nearer to the best known in the measure
+    in which it is farthest from it. So one that meets all bars is better than one that does not."""
+    best = PUZZLES[id].best(PUZZLES[id].case)
 
-    def over(row):
-        misses = any(row[measure] > limit for measure, limit in limits.items())
-        return misses, sum(row[measure] / known for measure, (known, _) in best.items())
+    def farthest(row):
+        return max(row[measure] / known for measure, (known, _) in best.items())
 
     try:
         with files.locked(_file()):
             before = kept()
-            if id not in before or over(values) < over(before[id]):
+            if id not in before or farthest(values) < farthest(before[id]):
                 row = values | {"programs": operations}
                 files.write(_file(), json.dumps(before | {id: row}))
     except (OSError, TypeError, ValueError, KeyError):  # what cannot be kept still counts
@@ -169,14 +166,3 @@ def pictured(runs=None):
         if not problem:
             draw, _ = pictures.moving(played, PUZZLES[id].title)
             yield f"{id} {PUZZLES[id].title}: one's best schedule of the example", draw()
-
-
-def best():
-    """Display the table of one's best schedules of the examples, beside the bars."""
-    rows, mine = [], kept()
-    for id, puzzle in PUZZLES.items():
-        for measure in puzzle.best(puzzle.case):
-            value = mine.get(id, {}).get(measure)
-            row = _row(puzzle, puzzle.case, measure, value if isinstance(value, float) else "not solved yet")
-            rows.append({"puzzle": f"{id} {puzzle.title}"} | row)
-    tables.show(rows, ("puzzle", "measure", "yours", "bar", "best known", "bound"))

@@ -1,6 +1,6 @@
 """The picture of a schedule: ranks over time, their memory below, and what each of them holds at the cursor.
 
-All but the cursor is drawn once and kept as pixels, so that a move takes far less than a blink.
+All but the cursor and the words below is drawn once and kept as pixels, so that a move takes less than a blink.
 """
 
 import io
@@ -8,10 +8,9 @@ import re
 import textwrap
 
 import numpy as np
-from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.transforms import blended_transform_factory
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from labs.printed import grouped
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure
@@ -29,7 +28,7 @@ KINDS = {  # word: (colour, pattern, name in the legend)
     "wait": ("white", "////", "idle"),
 }
 _KINDS = ("weights", "optimizer", "gradient", "micro-batch", "activation", "error")
-_PARTS = re.compile(r"\((?:gradient|weights)\(\d+, ([\d, ]+)\)")  # of send(gradient(0, 2, 3), to=1)
+_PARTS = re.compile(r"\(gradient\(\d+, ([\d, ]+)\)")  # of send(gradient(0, 2, 3), to=1)
 _MOMENTS, _COLUMNS = 400, 140  # of the slider; characters in a line below the picture
 _WRAPPED = {"width": _COLUMNS, "subsequent_indent": " " * 7, "break_on_hyphens": False, "placeholder": " \u2026"}
 _IN_A_ROW = 8  # names in a key
@@ -41,7 +40,7 @@ def moving(played, title):
     ends = {round(time, 4) for each in (*played.events, *played.transfers) for time in (each.begin, each.end)}
     moments = sorted(ends | {0.0})
     moments = moments[:: 1 + len(moments) // _MOMENTS]
-    picture, (_, peak) = _Picture(played, title), _highest(played)
+    picture, peak = _Picture(played, title), _peak(played)
     first = min(moments, key=lambda moment: abs(moment - peak))
 
     def draw(time=first):
@@ -50,10 +49,10 @@ def moving(played, title):
     return draw, moments if len(moments) > 1 else [0.0, 1.0]  # a slider also where no rank does anything yet
 
 
-def _highest(played):
-    """(rank, moment) of the highest peak."""
+def _peak(played):
+    """The moment at which a rank holds most."""
     rank = int(np.argmax(played.peaks))
-    return rank, max(played.memory(rank), key=lambda each: each[1], default=(0.0, 0.0))[0]
+    return max(played.memory(rank), key=lambda each: each[1], default=(0.0, 0.0))[0]
 
 
 class _Picture:
@@ -62,10 +61,13 @@ class _Picture:
     def __init__(self, played, title):
         self.played, ranks = played, played.case.ranks
         self.length = played.time or 1.0
-        told = [told_of(played, rank, self.length * k / 8) for rank in range(ranks) for k in range(9)]
-        self.lines = [2 if ranks <= 4 and max(map(len, told)) > _COLUMNS else 1] * ranks  # below the picture, by rank
-        rank, peak = _highest(played)  # what that rank holds is what most puzzles are about: it is never cut there
-        self.lines[rank] = max(self.lines[rank], len(textwrap.wrap(told_of(played, rank, peak), **_WRAPPED)))
+        peaks = ", ".join(f"rank {rank} {peak:.4g} MB" for rank, peak in enumerate(played.peaks))
+        self.about = f"Schedule for {sizes(played.case)}: {played.time:.4g} ms, {use(played)}. Peak memory: {peaks}. "
+        self.about += f"Sent by a rank: {max(played.sent):.4g} MB."
+        self.about += f" Not right: {played.problem}" if played.problem else ""
+        times = [_peak(played), *np.linspace(0, self.length, 9)]  # what is told then below the picture is never cut
+        told = [[textwrap.wrap(told_of(played, rank, time), **_WRAPPED) for time in times] for rank in range(ranks)]
+        self.lines = [max(map(len, own)) for own in told]
         rows = min(0.42 * ranks, 1.9) + 0.15, 0.8, 0.145 * sum(self.lines) + 0.25  # their heights in inches
         high = sum(rows) + 1.5 + 0.16 * -(-ranks // _IN_A_ROW)
         self.figure, (*self.axes, below) = new_figure(1, 9.6, high / 3, rows=3, height_ratios=rows)
@@ -81,8 +83,9 @@ class _Picture:
     def _timeline(self, axis, title):
         played = self.played
         ends = {event.rank: event.end for event in sorted(played.events, key=lambda event: event.end)}
-        over = [Event(rank, end, played.time, "wait", "", None) for rank, end in ends.items() if end < played.time]
-        drawn = [*played.events, *over] if _computes(played) else []  # where only messages are sent, nobody is idle
+        over = [Event(rank, end, played.time, "wait", "") for rank, end in ends.items() if end < played.time]
+        computes = any(event.word != "wait" for event in played.events) or not played.transfers
+        drawn = [*played.events, *over] if computes else []  # where only messages are sent, all would be striped
         by_word = grouped((event.word, event) for event in drawn)
         for word in filter(by_word.get, KINDS):
             group, (colour, pattern, name) = by_word[word], KINDS[word]
@@ -148,46 +151,30 @@ class _Picture:
         lines = [textwrap.fill(text, max_lines=most, **_WRAPPED) for text, most in zip(told, self.lines, strict=True)]
         self.words.set_text("\n".join([f"at {time:.4g} ms", *lines]))
         self.figure.png = self._png
-        return finished(self.figure, f"{summary(self.played)} At {time:.4g} ms: {'; '.join(told)}.", "simulated")
+        return finished(self.figure, f"{self.about} At {time:.4g} ms: {'; '.join(told)}.", "simulated")
 
     def _png(self):
-        """The figure as PNG bytes: what is not `animated` is drawn once, and cursor and words upon it by Pillow, which
-        is ten times as fast."""
+        """The figure as PNG bytes: what is not `animated` is drawn once, and cursors and words upon it; the words by
+        Pillow, which is ten times as fast."""
         if self.still is None:
             self.drawn.draw()
-            self.still = Image.fromarray(np.array(self.drawn.buffer_rgba())).convert("RGB")
-            self.palette = self.still.quantize(128, Image.Quantize.FASTOCTREE)
-        image, high = self.still.copy(), self.still.height
-        pen, (x, y) = ImageDraw.Draw(image), self.words.get_transform().transform(self.words.get_position())
-        for axis, cursor in zip(self.axes, self.cursors, strict=True):
-            box, (place, _) = axis.get_window_extent(), axis.transData.transform((cursor.get_xdata()[0], 0))
-            pen.line((place, high - box.y1, place, high - box.y0), fill="black", width=2)
-        font = ImageFont.truetype(font_manager.findfont("DejaVu Sans Mono"), 10)
-        pen.multiline_text((x, high - y), self.words.get_text(), "black", font, spacing=2)
-        buffer = io.BytesIO()
-        image.quantize(palette=self.palette, dither=Image.Dither.NONE).save(buffer, "png", compress_level=1)
+            self.still = self.drawn.copy_from_bbox(self.figure.bbox)
+        self.drawn.restore_region(self.still)
+        for cursor in self.cursors:
+            self.figure.draw_artist(cursor)
+        image = Image.fromarray(np.array(self.drawn.buffer_rgba()))
+        x, y = self.words.get_transform().transform(self.words.get_position())
+        pen, buffer = ImageDraw.Draw(image), io.BytesIO()
+        pen.multiline_text((x, image.height - y), self.words.get_text(), "black", font_size=12, spacing=2)
+        image.quantize(128, Image.Quantize.FASTOCTREE).save(buffer, "png", compress_level=1)
         return buffer.getvalue()
 
 
-def _computes(played):
-    return any(event.word != "wait" for event in played.events) or not played.transfers
-
-
 def use(played):
-    """How long the ranks are idle, in words; where nothing is computed, how long their links are in use."""
-    if _computes(played):
-        return f"idle {played.idle:.0%}"
+    """How long the ranks are idle, and how long their links are in use, in words."""
     ranks = played.case.ranks
     used = sum((each.end - each.begin) * (1 if each.word == "send" else ranks) for each in played.transfers)
-    return f"links in use {used / (ranks * played.time):.0%}"
-
-
-def summary(played):
-    """A schedule in words: its length, peaks and bytes, and what is wrong with it."""
-    peaks = ", ".join(f"rank {rank} {peak:.4g} MB" for rank, peak in enumerate(played.peaks))
-    text = f"Schedule for {sizes(played.case)}: {played.time:.4g} ms, {use(played)}. Peak memory: {peaks}. "
-    text += f"Sent by a rank: {max(played.sent):.4g} MB."
-    return text + (f" Not right: {played.problem}" if played.problem else "")
+    return f"idle {played.idle:.0%}, links in use {used / (ranks * (played.time or 1.0)):.0%}"
 
 
 def told_of(played, rank, time):
@@ -200,20 +187,16 @@ def told_of(played, rank, time):
         does = f"waits{event.text.removeprefix('wait')}" if event.text.startswith("wait") else f"waits in {event.text}"
     else:
         does = event.text
-    held, arriving, now = {}, {}, played.holds(rank, time)
+    held, now = {}, played.holds(rank, time)
     for (kind, layer, batch), size in now.items():
         whole, place = played.case.size(kind, layer), (layer,) if batch is None else (layer, batch)
         if layer < 0:
             kind, place = "micro-batch", (batch,)
         held.setdefault(kind, ([], []))[size < 0.999 * whole].append(place)
-        if size > 1.001 * whole:  # a message that replaces or adds: both are there until its end
-            arriving[kind] = arriving.get(kind, 0.0) + size - whole
     told = []
     for kind in sorted(held, key=_KINDS.index):
         whole, parts = map(_ranges, held[kind])
         texts = [whole] * bool(whole) + [f"parts of {parts}"] * bool(parts)
-        if kind in arriving:
-            texts.append(f"{arriving[kind]:.4g} MB that arrive")
         told.append(f"{kind} {' and '.join(texts)}")
     return f"rank {rank} {does}; holds {sum(now.values()):.4g} MB: {', '.join(told) or 'nothing'}"
 

@@ -1,15 +1,13 @@
 """The twelve puzzles: what each is played with, and how good a schedule can be.
 
-A puzzle is judged with its example and with each of its `shapes`, on machines whose speed is drawn anew, by `best`: for
-each measure that counts the best that is known, and the bound that nobody can pass, in ms or MB. A schedule must come
-to within BAR of the best known. How the best known was found stands beside it; `benchmarks/schedules.py` looks for
-better ones.
+A puzzle is judged with its example and with cases of other sizes, by `best`: for each measure that counts the best that
+is known, and the bound that nobody can pass, in ms or MB. A schedule must come to within BAR of the best known. How the
+best known was found stands beside it; `benchmarks/schedules.py` looks for better ones.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import product
 
 from labs.checks import tasks
@@ -19,45 +17,34 @@ from lessons.write_the_schedule.engine import COLLECTIVES, Case
 
 BAR = 1.05  # times the best known
 MEASURES = {"time": "ms", "memory": "MB", "bytes": "MB"}
-_SPEEDS = (0.7, 0.8, 0.9, 1.1, 1.2, 1.4)
 _COMPUTING = ("load", "forward", "backward", "update")
 
 
 @dataclass(frozen=True)
 class Puzzle:
-    """One puzzle. make: function of a shape -> a case, without arguments the example; best: function of a case ->
-    {measure: (best known, bound or None)}; shapes: for each argument of `make`, values other than the example's;
-    shared: do all ranks work on the same micro-batch (see `broken_rule`)?"""
+    """One puzzle. case: the example; others: cases of other sizes, the largest first; best: function of a case ->
+    {measure: (best known, bound or None)}; shared: do all ranks work on the same micro-batch (see `broken_rule`)?"""
 
     id: str
-    make: Callable
+    case: Case
+    others: list
     best: Callable
-    shapes: tuple
     shared: bool
 
     @property
     def title(self):
         return tasks.task(self.id).title
 
-    @cached_property
-    def case(self):
-        """The example."""
-        return self.make()
-
-    def drawn(self, random):
-        """A case of each shape, the largest first, on a machine of another speed. All shapes: what only some of them
-        show would else be found in one check and not in the next."""
-        return [_slower(self.make(*shape), random.choice(_SPEEDS)) for shape in product(*self.shapes)]
-
 
 PUZZLES = {}  # {id: Puzzle}, in the order of the notebooks
 
 
 def _puzzle(id, make, *shapes, shared=False):
-    """Decorator of the function `best` of a puzzle, which adds it to PUZZLES."""
+    """Decorator of the function `best` of a puzzle, which adds it to PUZZLES. make: gives a case, without arguments the
+    example; shapes: for each of its arguments values other than the example's."""
 
     def added(best):
-        PUZZLES[id] = Puzzle(id, make, best, shapes, shared)
+        PUZZLES[id] = Puzzle(id, make(), [make(*shape) for shape in product(*shapes)], best, shared)
         return best
 
     return added
@@ -89,9 +76,9 @@ def bars(puzzle, case):
     return {measure: BAR * best for measure, (best, _) in puzzle.best(case).items()}
 
 
-def broken_rule(puzzle, case, operations):
-    """What is computed although it may not be, in words, or None. The bounds hold under these rules: each pass is
-    computed once, by one rank (unless all share a micro-batch), and in a pipeline by the rank that holds its layer."""
+def broken_rule(puzzle, operations):
+    """What is computed more than once, in words, or None. The bounds hold under this rule: one rank computes each pass,
+    once, unless all share a micro-batch."""
     if puzzle.shared:
         return None
     computed = {}  # {(word, layer, micro-batch): the ranks that compute it}
@@ -100,23 +87,11 @@ def broken_rule(puzzle, case, operations):
             if word.startswith(("forward", "backward")):
                 computed.setdefault((word, *arguments[:2]), []).append(rank)
     for (word, layer, batch), ranks in computed.items():
-        guests = [rank for rank in ranks if ("weights", layer, None) not in case.held(rank)]
-        if guests:
-            told = f"rank {guests[0]} computes `{word}({layer}, {batch})`"
-            return f"{told}, but may compute only the layers that it holds."
-        if ranks == [*range(case.ranks)] and all(each == ranks for each in computed.values()) and case.ranks > 1:
-            return "every rank computes every micro-batch: how many are its own?"
         if len(ranks) > 1:
             which = f"rank{'s' * (len(set(ranks)) > 1)} {', '.join(map(str, sorted(set(ranks))))}"
             told = f"`{word}({layer}, {batch})` is computed {len(ranks)} times, on {which}"
             return f"{told}. In this puzzle, each pass is computed once."
     return None
-
-
-def _slower(case, factor):
-    """The same case on a machine that takes `factor` times as long for everything."""
-    times = ("forward", "inputs", "weights", "load", "update", "latency")
-    return replace(case, **{name: factor * getattr(case, name) for name in times}, bandwidth=case.bandwidth / factor)
 
 
 def _layer(case):
@@ -336,7 +311,7 @@ BEYOND = {  # {measure: {puzzle: what to look at where a schedule misses the bar
         "harder.3": "Do you gather weights? Or which exchange moves what the next layer could use in parts?",
         "pipeline.1": "Move the slider to a rank that waits: what for, and which micro-batch could it have worked on?",
         "pipeline.2": "Move the slider to a rank that waits in the middle: which operation could have come first?",
-        "pipeline.3": observed.second_halves,
+        "pipeline.3": observed.longest_waits,
     },
     "memory": {
         "schedule.3": "Whose activations are kept at the peak, and does a rank need all of them then?",

@@ -3,6 +3,7 @@
 release     course.zip, what students get, and that it gives nothing away
 store       the files of a grading, as they are read
 incoming    exports and folders read, whatever comes in
+whose       whose the files of an export are
 archives    zip and tar, known by their content
 cells       cells of notebooks, found by what they say, and where else work could be
 collect     submissions brought together under numbers
@@ -15,6 +16,7 @@ evidence    what each run says of itself
 copies      runs that are somebody else's
 likeness    scripts and answers that are like somebody else's
 judge       the checks again: notebooks in the sandbox, the judge outside
+walled      that sandbox, and how the judge talks with it
 inside      what runs in the sandbox: the notebooks of a student in replay, one after the other
 wire, drawn values and figures as JSON between the two
 reference   what the solutions say of a check

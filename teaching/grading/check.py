@@ -50,6 +50,8 @@ def check(out, root=".", notebooks=None, execute=True, report=print, jobs=None):
     report(f"Notebooks that count: {', '.join(names)}.")
     if new := rubric.add(out, names):
         report(f"Added to rubric.toml: {', '.join(new)}.")
+    if others := sorted(rubric.load(out).notebook.keys() - {name.partition("_")[0] for name in names}):
+        report(f"rubric.toml also counts {', '.join(others)}: delete their sections there if they should not count.")
     wanted = names if execute and not sandbox.sandbox_missing() else ()
     keys = {None: _kit(root)} | {name: decides.judged_by(root, name) for name in wanted}
     pieces = [_new(out, number, path, keys) for number, path in submissions.items()]
@@ -68,8 +70,8 @@ def _new(out, number, path, keys):
 
 def counting(out, notebooks=None):
     """The names of the notebooks that count: those given, which are kept for the next time; else those of the last
-    time; else those that most submissions say they were given, or all, but optional ones. Raises UseError for a name
-    that no notebook has."""
+    time; else those that most submissions say they were given, but optional ones. Raises UseError for a name that no
+    notebook has, and where nothing says which count."""
     path, lessons = Path(out, "notebooks.json"), tasks.lessons().values()
     known = [lesson.notebook for lesson in lessons]
     named = tuple(dict.fromkeys(notebooks or store.read(path).get("notebooks", ())))
@@ -82,8 +84,10 @@ def counting(out, notebooks=None):
         return tuple(name for name in known if name in named)
     packed = collect.submissions(out).values()
     said = Counter(filter(None, (handed.released(collect.contents(path, {"manifest.json"})) for path in packed)))
-    every = (said.most_common(1) or [(known, 0)])[0][0]
-    return tuple(each.notebook for each in lessons if each.notebook in every and not each.optional)
+    if not said:
+        raise UseError("No submission says which notebooks it was given: name them as for `teach release` (--path).")
+    ((given, _),) = said.most_common(1)
+    return tuple(each.notebook for each in lessons if each.notebook in given and not each.optional)
 
 
 def _look_at(pieces, out, root, report, at_once):

@@ -4,7 +4,7 @@
     grades/submissions/007.zip   the files of submission 007: plain files at known places, and nothing else
     grades/collection.json       a line for each thing that was found, and for all that was left out
 
-Of two submissions of a student the later one is kept, of those that can be read.
+Of two submissions of a student the later one is kept, of those that can be read; also of two exports.
 """
 
 import hashlib
@@ -18,7 +18,8 @@ from labs.errors import UseError
 from labs.printed import printable
 from labs.report.archive import zipped
 from teaching.grading import store
-from teaching.grading.incoming import LOST, handed_in
+from teaching.grading.incoming import handed_in
+from teaching.grading.whose import LOST
 
 
 def collect(source, out):
@@ -39,18 +40,37 @@ def collect(source, out):
     for key in sorted(found.keys() - known.keys(), key=_shuffled):
         known[key] = f"{len(names) + 1:03d}"
         names[known[key]] = dict(zip(("platform", "id", "who"), key, strict=True))
+    there, older = submissions(out), set()
+    for key, (_, last) in found.items():
+        who, place = names[number := known[key]], json.loads(json.dumps(last.place[:3]))
+        older |= {number} if number in there and _is_older(place, who.get("place")) else set()
+        who |= {} if number in older else {"place": place}
     text = json.dumps(names, indent=1, ensure_ascii=False)
     files.write(out / "names.json", text.encode(errors="surrogatepass"))  # so that a name is the same one next time
     report = store.read(out / "collection.json")
     for key, (others, last) in found.items():
-        number = known[key]
+        number, path = known[key], out / f"submissions/{known[key]}.zip"
+        if number in older:
+            line = f"{last.file} is older than what is kept, which stays; to take it, delete {path} first"
+            report[number] = [*report[number], *([] if line in report[number] else [line])]
+            continue
         if others:
             last.told.append(f"handed in {len(others) + 1} times: the last one that can be read counts")
             last.told += [f"another one, {one.file}: {line}" for one in others for line in one.told]
-        files.write(out / f"submissions/{number}.zip", zipped(last.contents))
+        if number in there and path.read_bytes() != zipped(last.contents):
+            last.told.append("handed in again: this counts now")
+        files.write(path, zipped(last.contents))
         report[number] = _printable(last.told) or ["complete"]
     files.write(out / "collection.json", json.dumps(dict(sorted(report.items())), indent=1, ensure_ascii=False))
     return [f"{number}: {line}" for number in sorted(report) for line in report[number]] + _printable(nobodys)
+
+
+def _is_older(place, kept):
+    """Whether a hand-in comes before the one that is kept, by what sorts those of one export (whose.Handed.place)."""
+    try:
+        return kept is not None and place < kept
+    except TypeError:  # one of a zip, the other of a folder: their dates are not compared
+        return False
 
 
 def _printable(lines):

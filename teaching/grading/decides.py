@@ -16,7 +16,7 @@ from teaching.author import regions, sources
 from teaching.grading import reference
 
 KIT = Path(__file__).parents[2]
-JUDGING = ("judge", "inside", "wire", "drawn", "again", "cells", "magics", "plain", "reference", "handed")
+JUDGING = ("judge", "walled", "inside", "wire", "drawn", "again", "cells", "magics", "plain", "reference", "handed")
 
 
 @cache

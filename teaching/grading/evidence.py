@@ -83,7 +83,7 @@ def _images(name, record):
 
 def _log(submission, name, record):
     """The .out says what the record says: epochs, seconds as far as they are printed, loss and accuracy."""
-    path = name in submission.course.held and submission.course.log(name, ".out")
+    path = name in submission.course.runs_on_record and submission.course.log(name, ".out")
     # No runs: of a script that prints no epochs.
     runs = submission.logged(path).get(record.configuration.workers, ()) if path and record.epochs else ()
     if len(runs) != 1:
@@ -187,7 +187,7 @@ def _without_record(submission):
     """Logs of trainings that no record stands beside; or no record at all."""
     if not submission.records:
         yield Finding("no record", "note", "runs", "no run record was handed in")
-    shown = {submission.course.log(name, ".out") for name in submission.course.held}
+    shown = {submission.course.log(name, ".out") for name in submission.course.runs_on_record}
     for path in sorted({*submission.runs.glob("*.out")} - shown):
         if not path.with_suffix(".json").exists() and submission.logged(path):
             yield Finding("no record", "note", path.stem, "a log without a record: its numbers are Keras' own")

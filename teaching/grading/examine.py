@@ -12,6 +12,7 @@ from labs.errors import LabsError
 from labs.printed import grouped
 from teaching.grading import cells, copies, evidence, handed, judge, likeness, shown, store, term
 from teaching.grading.finding import looked
+from teaching.grading.walled import Walled
 
 MOST_ANSWER = 100_000  # characters of a written answer
 
@@ -37,7 +38,7 @@ def look(piece, out, root):
     if kept.get("submission") != piece.submission:
         kept = {"submission": piece.submission, "replayed": {}}
     with handed.opened(piece.number, piece.path) as submission:
-        with closing(judge.Walled(submission, root, notebooks)) as walled:
+        with closing(Walled(submission, root, notebooks)) as walled:
             for name, key in piece.keys.items():
                 if name is None:
                     kept |= _evidence(submission, root) | {"key": key}

@@ -13,6 +13,7 @@ import psutil
 
 import labs
 from labs import files
+from labs.checks import tasks
 from labs.errors import LabsError
 from labs.files import digest
 from labs.printed import grouped
@@ -34,7 +35,7 @@ class Submission:
         for name, content in self.contents.items():
             files.write(self.root / name, content, lasting=False)
         self.runs = self.root / ("notebooks/runs" if not any(n.startswith("runs/") for n in contents) else "runs")
-        self.course = Course(self.root, self.root / "notebooks", self.runs, given=self._given)
+        self.course = Course(self.root, self.root / "notebooks", self.runs, released=self._given)
 
     @cached_property
     def records(self):
@@ -51,7 +52,7 @@ class Submission:
         """{name of the run: the Run, or why its record cannot be read}."""
         found = {}
         for path in sorted(self.runs.glob("*.json")):
-            held = self.course.held.get(path.stem)
+            held = self.course.runs_on_record.get(path.stem)
             try:
                 found[path.stem] = held or load(path)
             except NoRecordError:
@@ -73,14 +74,14 @@ class Submission:
     @cached_property
     def speedups(self):
         """Its runs on more than one worker that have a speedup, measured together."""
-        runs = self.course.measured_together(self.course.held)
+        runs = self.course.with_measures(self.course.runs_on_record)
         return [run for run in runs if run.speedup.value and (run.workers or 1) > 1]
 
     @cached_property
     def tables(self):
         """{(task, caption): [columns, *rows]}, in texts, of all tables that the report has, from the records."""
         course, made = self.course, {}
-        for item in (item for lesson in course.lessons for item in lesson.task if item.handed_in):
+        for item in (item for lesson in course.lessons for item in lesson.task if tasks.handed_in(item.id)):
             for table in evidence.tables(course, item, evidence.runs_of(course, item)):
                 made[item.id, table["caption"]] = [table["columns"], *table["rows"]]
         return made

@@ -6,38 +6,29 @@ missed elsewhere is kept in others/, for a person.
 """
 
 import io
-import os
 import re
 import stat
 import zipfile
 from collections import Counter
-from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from pathlib import PurePosixPath
-from typing import Any
 
 from labs.checks import tasks
 from labs.course.release import unsafe
 from labs.errors import UseError
 from labs.printed import few, grouped
-from teaching.grading import archives, cells
+from teaching.grading import archives, cells, whose
+from teaching.grading.whose import LOST, MOST_READ, OWN, ExportFile, Handed, base_name
 
 MOST_BYTES, MOST_FILES = 200 << 20, 5000  # of one submission, unpacked
-MOST_READ = 32 << 20  # of a report, a notebook, all records together: JSON takes thirty times as much memory
 MOST_CODE = 1 << 20  # of all scripts together: their tokens take three hundred times as much
 MOST_EXPORT = 20 << 30  # of all submissions together, packed
 MOST_OTHERS = 20  # that are kept beside a submission
 FEW = 8  # lines that say the same of several files of a submission
-LOST = "not read: "  # how a line on a file begins that nobody has looked at
 _OF_NOTEBOOKS = r"runs/[^/]+\.(json|out|err)|scripts/[^/]+\.py"  # also without their folder
 _PLACES = re.compile(
     r"report\.(pdf|json|schema\.json)|manifest\.json|runs/[^/]+\.(json|out|err)|slurm/[^/]+/[^/]+\.sh"
     rf"|notebooks/({_OF_NOTEBOOKS})"
-)
-_OWN = re.compile(  # of a submission that somebody has unpacked; home: its folder
-    r"(?P<home>(?:[^/]+/)*?)"
-    r"(?:(?:notebooks|runs|scripts|slurm)/.+|report\.(?:pdf|json|schema\.json)|manifest\.json|[^/]+\.ipynb)"
 )
 _LITTER = re.compile(
     r"(?:.*/)?(?:__MACOSX|__pycache__|\.ipynb_checkpoints|\.git|\.venv|\.release|\.DS_Store|\._[^/]*|Thumbs\.db"
@@ -45,82 +36,6 @@ _LITTER = re.compile(
     re.S | re.I,
 )
 _WORK = {*".ipynb .py .html .htm .md .txt .pdf .doc .docx .odt .rtf .zip .7z .rar .gz .tgz".split(), ""}
-# Platforms that put the name of the student, or of the group, in front of each file's. Moodle writes underscores of a
-# name as spaces, so the first ones are its own; what follows is the student's to choose. Canvas takes _123_ out of a
-# name, so the first two numbers are its own: of the student, and of the file, in order. Blackboard adds the date of the
-# attempt, in any language; A+ the numbers of file and submission.
-_IN_FRONT = {
-    "moodle": re.compile(r"(?P<who>[^/_]+)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_?/|_|$)(?P<rest>.*)", re.S),
-    "canvas": re.compile(
-        r"(?P<who>[^/]+?)(?:_LATE)?_(?P<id>\d+)_(?:(?P<order>\d+)_|(?=(?:text|link)\.html$))(?P<rest>[^/]+)"
-    ),
-    "blackboard": re.compile(r"(?P<who>[^/]*_(?P<id>[^/_]+))_[^\W\d_]+_(?P<order>\d{4}(?:-\d\d){5})_(?P<rest>[^/]+)"),
-    "a+": re.compile(r"(?P<who>(?P<id>[^/]+))_file_?\d+_submission_?(?P<order>\d+)(?P<rest>)(?:\.\w+)?"),
-}
-
-
-@dataclass
-class Handed:
-    """One thing that a student handed in: who, by which identifier, and the files {path: bytes}.
-
-    rest: the name that the student's own file had; order, stamp: what came later has more, the platform's number before
-    the date of a file; told: what there is to say of it, a line each. who "": files of an export that are nobody's.
-    """
-
-    who: str
-    id: str
-    platform: str
-    source: str
-    rest: str = ""
-    order: int = 0
-    stamp: float | tuple = 0.0
-    contents: dict = field(default_factory=dict, repr=False)
-    told: list = field(default_factory=list)
-
-    @property
-    def file(self):
-        """The name of the student's own file, which a report may hold: the one in an export names the student."""
-        return _base(self.rest)[:80] or "its file"
-
-    @property
-    def place(self):
-        """Sorts what one student handed in; the last one counts. That is the latest of those that can be read."""
-        readable = any(not path.startswith(cells.OTHERS) for path in self.contents)
-        return readable, self.order, self.stamp, len(self.source), self.source
-
-    def saying(self, line):
-        """The same, with one more line that is told."""
-        self.told.append(line)
-        return self
-
-    def lost(self, why):
-        """The same, with a line that says why the file is not read."""
-        return self.saying(f"{LOST}{self.file}: {why}")
-
-
-@dataclass(eq=False)
-class _ExportFile:
-    """A file of an export: its path there, its date and size, a function that opens it (of a link none), and whose it
-    is."""
-
-    path: str
-    stamp: float | tuple
-    size: int
-    opened: Any
-    handed: Handed | None = None
-
-    @cached_property
-    def archive(self):
-        """Whether it is an archive, by its content."""
-        with suppress(Exception), self.opened() as file:  # zipfile passes on what its unpackers raise, and more
-            return archives.kind(file.read(archives.HEAD), self.path)
-        return archives.kind(b"", self.path)
-
-    def read(self, most):
-        """So many of its bytes; none where they cannot be read."""
-        with suppress(Exception), self.opened() as file:
-            return file.read(most)
-        return b""
 
 
 def handed_in(source):
@@ -152,36 +67,36 @@ def handed_in(source):
 
 
 def _in_zip(archive):
-    """An _ExportFile for each file of a zip."""
+    """An ExportFile for each file of a zip."""
     for entry in archive.infolist():
         if not (path := archives.entry_path(entry)).endswith("/") and not _LITTER.fullmatch(path):
             opened = partial(archive.open, entry) if archives.is_plain(entry) else None
-            yield _ExportFile(path, entry.date_time, entry.file_size, opened)
+            yield ExportFile(path, entry.date_time, entry.file_size, opened)
 
 
 def _in_folder(source):
-    """An _ExportFile for each file of a folder, without what is hidden at its top."""
+    """An ExportFile for each file of a folder, without what is hidden at its top."""
     for path in sorted(source.rglob("*")):  # which follows no link
         name, has = path.relative_to(source).as_posix(), path.lstat()
         if name.startswith("."):
             continue
         if stat.S_ISREG(has.st_mode):
-            yield _ExportFile(archives.normal(name), has.st_mtime, has.st_size, partial(open, path, "rb"))
+            yield ExportFile(archives.normal(name), has.st_mtime, has.st_size, partial(open, path, "rb"))
         elif not stat.S_ISDIR(has.st_mode):
-            yield _ExportFile(archives.normal(name), has.st_mtime, 0, None)
+            yield ExportFile(archives.normal(name), has.st_mtime, 0, None)
 
 
 def _of_export(files, title):
     """The Handed of an export's _ExportFiles. title: its own name."""
     files = [each for each in files if not _LITTER.fullmatch(each.path)]
-    around = _around([each.path for each in files])
+    around = whose.folders_around([each.path for each in files])
     for each in files:
         each.path = each.path.removeprefix(around)
-        if says := _platform(each.path.lstrip("/")):
+        if says := whose.platform_says(each.path.lstrip("/")):
             each.handed = Handed(source=each.path, stamp=each.stamp, **says)
     nobodys = [each for each in files if not each.handed]
     if len(nobodys) == len(files):
-        nobodys = _whose(files, title)
+        nobodys = whose.tell_apart(files, title)
     yield from _by_student([each for each in files if each.handed])
     if nobodys:
         names = few([each.path[-80:] for each in nobodys], FEW)
@@ -221,108 +136,6 @@ def _loose(files):
     return handed, *_read([(place, each.opened) for place, each in placed][:MOST_FILES])
 
 
-def _platform(path):
-    """What a platform's name for a file says; None if it is no platform's that is known."""
-    for platform, form in _IN_FRONT.items():
-        if says := form.fullmatch(path):
-            order = re.sub(r"\D", "", says.groupdict().get("order") or "0")
-            return says.groupdict() | {"platform": platform, "order": int(order)}
-    return None
-
-
-def _around(paths):
-    """The folders that somebody, or the platform, put around an export whose names it is known by; else ""."""
-    parts = _common(paths).split("/")[:-1]
-    tops = ["".join(f"{part}/" for part in parts[:count]) for count in range(len(parts) + 1)]
-    return next((top for top in tops if any(_platform(path.removeprefix(top)) for path in paths)), "")
-
-
-def _whose(files, title):
-    """Say of the files of an export of no known platform whose they are, by the folders in which they differ; returns
-    those that are nobody's. What nothing shows to be one person's is kept apart."""
-    homes, firm = {}, set()  # {folder: files}; those that hold an archive, or something of a submission
-    for each in files:
-        own, folder = _OWN.fullmatch(each.path), each.path[: len(each.path) - len(_base(each.path))]
-        home = folder if each.archive or not own else own["home"]
-        homes.setdefault(home, []).append(each)
-        firm |= {home} if each.archive or own or each.opened is None else set()
-    top, nobodys = _common(firm), []
-    for home in sorted(homes.keys() - firm) if firm else ():
-        above = [each for each in firm if home.startswith(each) and each != top]
-        below = [each for each in firm if each.startswith(home)]
-        if not above and not below:  # of somebody who handed in something else
-            firm.add(home)
-        elif above or (home and len(below) == 1):
-            homes[max(above or below, key=len)] += homes.pop(home)
-        else:
-            nobodys += homes.pop(home)
-    labels, top = _labels(homes, title), _common(homes)
-    for home, found in homes.items():
-        for each, name in zip(found, _names(found, home, home == top, bool(firm)), strict=True):
-            if name is None:
-                nobodys.append(each)
-                continue
-            who = "/".join(filter(None, [labels[home] if home != top or not name else "", name]))
-            rest = "" if name else each.path.removeprefix(home) if each.path.startswith(home) else _base(each.path)
-            each.handed = Handed(who, "", "folder", each.path, rest, stamp=each.stamp)
-    people = {each.handed.who for each in files if each.handed}
-    beside = Counter(who.rpartition("/")[0] for who in people)
-    for who, theirs in grouped((each.handed.who, each.handed) for each in files if each.handed).items():
-        if (who.count("/") and beside[who.rpartition("/")[0]] > 1) or _COPY.sub("", who) in people - {who}:
-            theirs[-1].saying("kept apart from another hand-in beside it: nothing says that they are one person's")
-    return nobodys
-
-
-_COPY = re.compile(r"[ _-]?\(?\d+\)?$")  # what a browser or a person puts behind the name of a copy
-
-
-def _names(found, home, flat, firm):
-    """For each file of a folder: by which name it is somebody's own; "" where it belongs to the one to whom the folder
-    belongs, None where it is nobody's. flat: the folder is the export's; firm: somewhere in it is a submission."""
-    stems = [re.sub(r"(\.tar)?\.\w{1,8}$", "", _base(each.path)) for each in found]
-    alone = [each.archive or (each.opened is None and not _OWN.fullmatch(each.path)) for each in found]
-    packed = [stem for stem, is_alone in zip(stems, alone, strict=True) if is_alone]
-    bases = {base if (base := _AGAIN.sub("", stem)) in packed else stem for stem in packed}
-    if flat:
-        one = len(packed) == 1 and home and packed[0].startswith("submission")
-    else:
-        one = len(bases) == 1
-    books = [each.path for each in found if each.path.endswith(".ipynb") and each.path == home + _base(each.path)]
-    lessons = {each.path: cells.lesson(each.read(MOST_READ)) for each in found if each.path in books}
-    proper = any(_base(path) == f"{lesson}.ipynb" for path, lesson in lessons.items())
-    again = len({*lessons.values()}) < len(books)
-    apart = len(books) > 1 and ((again or not proper) if flat else (again and not proper))
-    for each, stem, is_alone in zip(found, stems, alone, strict=True):
-        if is_alone or (apart and each.path in lessons):
-            yield "" if is_alone and one else stem
-        elif flat and not _OWN.fullmatch(each.path):
-            yield None if firm else stem
-        else:
-            yield ""
-
-
-_AGAIN = re.compile(r"^.* - | ?\(\d+\)$")  # words in front of a late one, a number behind a copy
-
-
-def _common(homes):
-    """The folder that all these lie in."""
-    return "".join(f"{part}/" for part in os.path.commonprefix([home.split("/")[:-1] for home in homes]))
-
-
-def _labels(homes, title):
-    """{folder: the parts of its path in which it differs from the others}; its last one, or the export's title, if it
-    differs in none."""
-    top = _common(homes)
-    parts = {home: home.removeprefix(top).split("/")[:-1] for home in homes}
-    while len(parts) > 1 and all(each[1:] for each in parts.values()) and len({e[-1] for e in parts.values()}) == 1:
-        parts = {home: each[:-1] for home, each in parts.items()}
-    return {home: "/".join(each) or _base(home.rstrip("/")) or title for home, each in parts.items()}
-
-
-def _base(path):
-    return PurePosixPath(path).name
-
-
 def _opened(handed, content, deeper=True):
     """The Handed with what an archive holds, given as bytes."""
     if len(content) > MOST_BYTES:
@@ -337,7 +150,7 @@ def _opened(handed, content, deeper=True):
         return handed.lost(f"it holds {len(files)} files, more than any submission")
     found, lost = _read([(each.path, each.opened) for each in files])
     inner = [path for path, data in found.items() if archives.kind(data[: archives.HEAD], path)]
-    if inner and deeper and not any(map(_OWN.fullmatch, found)):
+    if inner and deeper and not any(map(OWN.fullmatch, found)):
         others = [("beside the archive in it that counts", path, found[path]) for path in found if path != inner[0]]
         return _lose(_opened(handed, found[inner[0]], deeper=False), lost + others)
     return _taken(handed, found, lost)
@@ -389,7 +202,7 @@ def _taken(handed, found, lost):
             handed.contents[place] = found[path]
 
     for path, content in found.items():
-        place, base = path.removeprefix(top), _base(path)
+        place, base = path.removeprefix(top), base_name(path)
         if place.endswith(".lock"):
             continue
         if _PLACES.fullmatch(place):
@@ -402,11 +215,11 @@ def _taken(handed, found, lost):
             lost.append(("no file of a submission", f"{path:.80}", content))
     for lesson, paths in notebooks.items():
         name = f"{lesson}.ipynb"
-        paths.sort(key=lambda path: (path != f"{top}notebooks/{name}", _base(path) != name, path))
+        paths.sort(key=lambda path: (path != f"{top}notebooks/{name}", base_name(path) != name, path))
         if len(paths) > 1:
             paths.sort(key=lambda path: -cells.filled(found[path]))
         others = [each for each in paths[1:] if found[each] != found[paths[0]]]
-        if _base(paths[0]) != name:
+        if base_name(paths[0]) != name:
             handed.saying(f"counted as {name}: {paths[0]:.80}")
         take(f"notebooks/{name}", paths[0])
         counts = f"{paths[0]:.80} counts as {name}, of several the one in which more is filled in"
@@ -436,7 +249,7 @@ def _lose(handed, lost):
         handed.told += [f"{LOST}{name}: {why}" for name in names[:FEW]]
         handed.told += [f"{LOST}{len(names) - FEW} others: {why}"] * bool(names[FEW:])
     for _, name, content in lost:
-        base = re.sub(r"[^\w.() -]", "_", _base(archives.normal(name.strip("'\""))))[-80:].strip(". ") or "file"
+        base = re.sub(r"[^\w.() -]", "_", base_name(archives.normal(name.strip("'\""))))[-80:].strip(". ") or "file"
         searched = content is not None and not cells.unreadable(content)
         could = cells.items(content) if searched and len(content) <= MOST_READ else content != b""
         known = PurePosixPath(base.lower()).suffix in _WORK and base != "report.pdf"
@@ -453,7 +266,7 @@ def _top(found):
     tops = [
         path.removesuffix("report.json") for path in found if path == "report.json" or path.endswith("/report.json")
     ]
-    counted = Counter(own["home"] for own in map(_OWN.fullmatch, found) if own)
+    counted = Counter(own["home"] for own in map(OWN.fullmatch, found) if own)
     return min(tops or [home for home in counted if counted[home] == max(counted.values())], key=len, default="")
 
 

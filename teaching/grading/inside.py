@@ -267,7 +267,7 @@ def replace_check(outside):
         finally:
             limit(left)
         judging.RIGHT[id] = True
-        return judging.Judgement("right")
+        return judging.Judged("right", "")
 
     def conversation(id, answers):
         functions = []
@@ -281,8 +281,8 @@ def replace_check(outside):
         while "judged" not in (asked := outside.hear()):
             try:
                 if "judge" in asked:
-                    state, text = judging.judge(id, *answers)
-                    answer = {"judged": [state, str(text)]}
+                    state, text, reason = judging.judge(id, *answers)
+                    answer = {"judged": [state, str(text), reason and reason.__name__]}
                 else:
                     number, arguments = asked["call"]
                     arguments = wire.unpacked(arguments, None, trusted=True)

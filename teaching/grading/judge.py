@@ -10,44 +10,27 @@ Each check is judged in one of three ways, and its result says in which:
 
 import contextlib
 import copy
-import functools
-import os
-import queue
 import signal
-import sys
 import tempfile
-import threading
-import time
-from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import fmean
 from types import SimpleNamespace
 
 import numpy as np
 
-from labs import models, sandbox
+from labs import sandbox
 from labs.checks import judging, tasks
-from labs.errors import LabsError
 from labs.measure import breakdown
 from labs.report.archive import zipped
 from labs.results import log as logs
 from labs.sandbox.walls import WORK
-from lessons import counts
-from teaching.grading import again, cells, inside, plain, reference, wire
+from teaching.grading import again, cells, plain, reference, wire
 from teaching.grading.finding import CheckResult
+from teaching.grading.walled import Gone, Walled
 
-LIMITS = sandbox.Limits(seconds=300, memory=3 << 30, processes=400, disk=512 << 20, output=16 << 20)
-BEGIN_SECONDS = 120  # more, until its first cell begins: nothing of the student's runs yet
 MESSAGES = 2000  # that one notebook may send
 CPU_SECONDS = 120  # of this process, for judging one notebook
-# Of the kit besides `labs`, what the sandbox shows: the modules of lessons, and what runs a notebook there.
-SHOWN = [tasks.LESSONS, *(Path(__file__).with_name(f"{name}.py") for name in ("__init__", "inside", "wire", "drawn"))]
-SHOWN += [Path(__file__).parents[1] / "__init__.py"]
 OTHER_INPUTS = "Right for the numbers of the notebook, wrong for others: does it take all it needs from its arguments?"
-
-
-class Gone(Exception):
-    """The sandbox has ended; the text says how."""
 
 
 class TooLong(BaseException):
@@ -56,126 +39,6 @@ class TooLong(BaseException):
 
 class Untrusted(Exception):
     """An argument that the notebook computes, and that cannot be computed again from the records."""
-
-
-class Walled:
-    """The sandbox for some notebooks of a Submission, which run one after the other in it (teaching.grading.inside).
-
-    It is made when the first of them begins, and anew after one that has ended it. running: whether one runs.
-    """
-
-    def __init__(self, submission, root, notebooks):
-        self.submission, self.root, self.notebooks = submission, root, notebooks
-        self._open, self._asked, self._alive, self.running = contextlib.ExitStack(), 0, False, False
-
-    def close(self):
-        """End all that runs in it."""
-        self._alive = self.running = False
-        self._open.close()
-
-    def _make(self):
-        """Begin anew; its output comes into a queue, None at its end."""
-        self.close()
-        heard, stop, (stdin, self._say) = queue.Queue(), threading.Event(), os.pipe()
-        options = {
-            "files": _files(self.submission, self.root), "read_only": sandbox.interpreter(*SHOWN),
-            "env": _environment(self.submission), "first": True,
-            "limits": replace(LIMITS, seconds=(LIMITS.seconds + BEGIN_SECONDS) * 2 * len(self.notebooks)),
-        }  # fmt: skip
-
-        def run():
-            argv = [sys.executable, "-P", "-m", "teaching.grading.inside"]
-            try:
-                with os.fdopen(stdin, "rb") as pipe:
-                    done = sandbox.run_walled(argv, stdin=pipe, heard=heard.put, stop=stop, **options)
-                self._ended = f"the notebook's process ended, with its sandbox (status {done.status})"
-                if done.ended:
-                    self._ended = f"the notebook was stopped at its limit of {done.ended}"
-            except LabsError as problem:
-                self._ended = f"the sandbox could not be made: {problem}"
-            finally:
-                heard.put(None)
-
-        thread = threading.Thread(target=run, daemon=True)
-        thread.start()
-        for end in (thread.join, functools.partial(os.close, self._say), stop.set):  # the last one first
-            self._open.callback(end)
-        self._heard, self._pieces, self._alive = heard, b"", True
-        lessons = [each.name for each in tasks.lessons().values() if each.notebook in self.notebooks]
-        self.say([f"lessons.{name}.questions" for name in lessons])
-
-    def begin(self, task, seconds):
-        """Let a notebook begin, which has so many seconds. Raises SandboxError if it did not, which is not its own
-        fault."""
-        if not self._alive:
-            self._make()
-        self._rest, self.running, self._until = b"", True, time.monotonic() + seconds + BEGIN_SECONDS
-        self.say(task)
-        try:
-            begun = "begun" in self.hear()
-        except Gone as end:
-            raise sandbox.SandboxError(str(end)) from None
-        if not begun:
-            raise sandbox.SandboxError("the notebook did not begin")
-        self._until = time.monotonic() + seconds
-
-    def say(self, message):
-        with contextlib.suppress(OSError):  # it has ended: `hear` says so
-            text = wire.line(message)
-            while text and self._alive:
-                text = text[os.write(self._say, text) :]
-
-    def hear(self):
-        """The next message of the notebook, a dict; its questions on networks are answered. Raises Gone, also where its
-        time is over."""
-        while "count" in (message := self._message()):
-            self.say({"facts": _counted(message["count"])})
-        return message
-
-    def _message(self):
-        while b"\n" not in self._rest:
-            (length,) = inside.LENGTH.unpack(self._take(inside.LENGTH.size))
-            if not length:
-                self.running = False
-                raise Gone("the notebook's process ended")
-            self._rest += self._take(length)
-            if len(self._rest) > 2 * wire.MOST:
-                self._rest = b"\n"
-        line, _, self._rest = self._rest.partition(b"\n")
-        return wire.read(line)
-
-    def _take(self, count):
-        """The next bytes of the sandbox, so many."""
-        while len(self._pieces) < count:
-            try:
-                piece = self._heard.get(timeout=max(0, self._until - time.monotonic()))
-            except queue.Empty:
-                self.close()
-                raise Gone("the notebook was stopped at its limit of time") from None
-            if piece is None:
-                self._alive = self.running = False
-                raise Gone(self._ended)
-            self._pieces += piece
-        taken, self._pieces = self._pieces[:count], self._pieces[count:]
-        return taken
-
-    def ask(self, message):
-        """The answer to a message, known by its number; whatever else comes meanwhile is ignored. Raises Gone."""
-        self._asked += 1
-        self.say(message | {"number": self._asked})
-        while (answer := self.hear()).get("to") != self._asked:
-            pass
-        return answer
-
-
-def _counted(network):
-    """What lessons.counts says of [name, size of the images, classes], which takes seconds and is the same for all; or
-    None."""
-    with contextlib.suppress(ValueError, TypeError, LabsError):
-        name, image_size, classes = network
-        if name in models.NAMES and image_size in range(32, 513) and classes in range(1, 1001):
-            return asdict(counts.of(name, image_size, classes))
-    return None
 
 
 class Raised(Exception):
@@ -301,8 +164,8 @@ class _Replay:
 
         def judge(id, answers):
             if id in doubted:
-                state, text = _said_inside(self.talk)
-                self.found[id] = _of_judge(state, "inside", text) if state == "right" else doubted[id]
+                said = _said_inside(self.talk)
+                self.found[id] = _of_judge(said, "inside") if said.state == "right" else doubted[id]
 
         if doubted:
             with contextlib.suppress(Gone, sandbox.SandboxError):
@@ -319,7 +182,7 @@ class _Replay:
         messages, others = 0, {f"{WORK}/{name}": text for name, text in files.items()}
         task = {"folder": f"{WORK}/notebooks", "env": _preset(self.notebook), "files": others}
         try:
-            self.talk.begin(task, LIMITS.seconds)
+            self.talk.begin(task)
             for source in sources:
                 self.talk.say({"cell": source})
                 while "ran" not in (message := self.talk.hear()):
@@ -384,17 +247,17 @@ class _Replay:
                 _whole(answer) if own else _trusted(self.submission, id, name, answer)
                 for answer, name, own in zip(answers, asked.names, asked.own, strict=True)
             ]
-            state, text = judging.judge(id, *given)
+            judged = judging.judge(id, *given)
             if problems:
                 raise problems[0]
         except Raised as problem:
             return CheckResult("wrong", "outside", f"your function raises {problem}")
         except Untrusted:
             return _inside(self.talk, self.student, id)
-        if state == "right" and not tasks.task(id).several:
+        if judged.state == "right" and not tasks.task(id).several:
             if self._hard_coded(id, packed, function, calls):
                 return CheckResult("wrong", "outside", OTHER_INPUTS)
-        return _of_judge(state, "outside", text)
+        return _of_judge(judged, "outside")
 
     def _hard_coded(self, id, packed, function, calls):
         """Whether one of the functions gives the right values for the judge's inputs only."""
@@ -417,29 +280,9 @@ def _of_a_blank(error, found):
     return blank and ("NoneType" in str(error) or "ellipsis" in str(error))
 
 
-def _environment(submission):
-    made = {"PYTHONPATH": str(Path(sandbox.interpreter()[-1]).parent), "MPLBACKEND": "Agg", "PYTHONNOUSERSITE": "1"}
-    made |= {"LABS_RUNS": f"{WORK}/{submission.runs.relative_to(submission.root)}", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    return made | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), "1")
-
-
 def _preset(notebook):
     preset = next(each.replay for each in tasks.lessons().values() if each.notebook == notebook)
     return {"LABS_PRESET": preset} if preset else {}
-
-
-def _files(submission, root):
-    """{path: bytes} of what the notebook finds around itself; a script that was not changed is not handed in."""
-    own = reference.scripts(root)
-    files = {name: given.encode() for name, (given, _) in own.items()} | {
-        name: content
-        for name, content in submission.contents.items()
-        if not name.startswith("report") and (name in own or not name.startswith("notebooks/scripts/"))
-    }  # a script of another name could stand in the place of a module
-    for path in Path(root, "slurm/sites").glob("*.toml"):
-        if not path.stem.endswith(".local"):
-            files[f"slurm/sites/{path.name}"] = path.read_bytes()
-    return files
 
 
 def _batch(submission, id, name):
@@ -448,8 +291,8 @@ def _batch(submission, id, name):
     if not paths:
         return CheckResult("open", "outside", f"no {name} was handed in")
     results = [judging.judge(id, path) for path in paths]
-    state, text = next((each for each in results if each[0] == "right"), results[0])
-    return _of_judge(state, "outside", text.replace(str(submission.root), ""))
+    judged = next((each for each in results if each.state == "right"), results[0])
+    return _of_judge(judged._replace(text=judged.text.replace(str(submission.root), "")), "outside")
 
 
 def _report(submission, id):
@@ -462,14 +305,15 @@ def _report(submission, id):
         handed_in = {name: data for name, data in submission.contents.items() if not name.startswith(cells.OTHERS)}
         path.write_bytes(zipped(handed_in))
         made = SimpleNamespace(pdf=submission.root / "report.pdf", json=submission.root / "report.json", zip=path)
-        state, text = judging.judge(id, made)
-    return _of_judge(state, "outside" if state == "right" else "person", text.replace(str(submission.root), ""))
+        judged = judging.judge(id, made)
+    how = "outside" if judged.state == "right" else "person"
+    return _of_judge(judged._replace(text=judged.text.replace(str(submission.root), "")), how)
 
 
-def _of_judge(state, how, text):
+def _of_judge(judged, how):
     """A CheckResult of what the kit's judge says: what was not tried out, or too noisy, is not what was not done."""
-    left = text.startswith((judging.NotTried.says, judging.OnlyRead.says, judging.TooNoisy.says))
-    return CheckResult(state, "person" if left else how, text)
+    left = judged.reason in (judging.NotTried, judging.OnlyRead, judging.TooNoisy)
+    return CheckResult(judged.state, "person" if left else how, judged.text)
 
 
 def _called(talk, number, arguments, calls):
@@ -513,29 +357,30 @@ def _trusted(submission, id, name, answer):
     runs = answer if isinstance(answer, list) else None
     if runs and all(isinstance(run, wire.Unfit) and run.source for run in runs):
         names = list(dict.fromkeys(run.source.removesuffix(".json") for run in runs))
-        if all(each in course.held for each in names):
-            return course.measured_together(names)
-    if given.log in course.held and (path := course.log(given.log, ".out")):
+        if all(each in course.runs_on_record for each in names):
+            return course.with_measures(names)
+    if given.log in course.runs_on_record and (path := course.log(given.log, ".out")):
         return logs.read(path)[0]
     if given.means:
-        apart = course.measured.get(f"{given.means}.breakdown.json")
+        apart = course.searches_and_breakdowns.get(f"{given.means}.breakdown.json")
         return {kind: fmean(each) for kind, each in breakdown.means(apart).items()} if apart else given.otherwise
     raise Untrusted
 
 
 def _inside(talk, student, id):
     """What the kit's judge says in the sandbox; that something is right only where plain code alone ran beside it."""
-    state, text = _said_inside(talk)
-    if state is None:
+    said = _said_inside(talk)
+    if not said.state:
         return CheckResult("open", "person", "not judged: it gave no answer")
-    if state == "right" and (why := student.why_not()):
+    if said.state == "right" and (why := student.why_not()):
         return CheckResult("right", "person", f"not judged: {why}")
-    return _of_judge(state, "inside", text)
+    return _of_judge(said, "inside")
 
 
 def _said_inside(talk):
-    """(state, text) of the kit's judge in the sandbox; (None, "") where it says nothing that is understood."""
+    """The Judged of the kit's judge in the sandbox; its state is "" where it says nothing that is understood."""
     answer = talk.ask({"judge": 1}).get("judged")
-    if isinstance(answer, list) and len(answer) == 2 and answer[0] in ("right", "wrong", "open"):
-        return answer[0], str(answer[1])[:500]
-    return None, ""
+    if isinstance(answer, list) and len(answer) == 3 and answer[0] in ("right", "wrong", "open"):
+        reasons = {kind.__name__: kind for kind in judging.Undecided.__subclasses__()}
+        return judging.Judged(answer[0], str(answer[1])[:500], reasons.get(str(answer[2])))
+    return judging.Judged("", "")

@@ -98,7 +98,7 @@ def _changing(out, number):
     with files.locked(path):
         marks = load(out)
         yield marks.setdefault(number, Marks())
-        files.write(path, File(marks=dict(sorted(marks.items()))).model_dump_json(indent=1, exclude_defaults=True))
+        _write(path, marks)
 
 
 def _now(**more):
@@ -124,6 +124,21 @@ def mark(out, number, rubric, id=None, share=None, comments=(), without=()):
         kept.stamps |= {each: DecidedBy(**_now()) for each in new}
         kept.stamps = {key: each for key, each in kept.stamps.items() if key not in without}
     return kept
+
+
+def stamp(out, rubric):
+    """Note the answers that marks written by hand are about, as they are now: a later answer is looked at again."""
+    with files.locked(path := Path(out, "marks.json")):
+        marks = load(out)
+        bare = [(n, own, id) for n, own in marks.items() for id in own.items.keys() & rubric.items.keys() - own.stamps]
+        for number, own, id in bare:
+            own.stamps[id] = DecidedBy(answer=_answer(out, number, rubric.items[id][0]))
+        if bare:
+            _write(path, marks)
+
+
+def _write(path, marks):
+    files.write(path, File(marks=dict(sorted(marks.items()))).model_dump_json(indent=1, exclude_defaults=True))
 
 
 def _answer(out, number, id):

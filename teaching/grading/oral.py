@@ -47,7 +47,7 @@ def write(out, root="."):
         students.append({"number": number, "note": note, "questions": questions})
         little += [number] * (len(asked) < COUNT)
     data = {"title": "Questions for a talk with each student", "students": students}
-    files.write(Path(out, "oral.pdf"), document.of_data(Path(__file__).with_name("oral.typ"), data))
+    files.write(Path(out, "oral.pdf"), document.pdf_of_data(Path(__file__).with_name("oral.typ"), data))
     line = f"Wrote {Path(out, 'oral.pdf')}: {COUNT} questions for each of {len(paths)} submissions"
     return [line + (f", but fewer for {', '.join(little)}: little of their own was handed in." if little else ".")]
 
@@ -86,7 +86,7 @@ def candidates(submission, root):
 
 def _runs(submission):
     """Of the first runs that were measured: their epochs, their warm-up, their settings."""
-    held = [(n, run) for n, run in submission.course.held.items() if run.kind == "measured" and run.steady]
+    held = [(n, run) for n, run in submission.course.runs_on_record.items() if run.kind == "measured" and run.steady]
     for name, run in held[:RUNS]:
         called = name + (f", on {several(run.workers, 'worker')}," if run.workers else "")
         steady = [epoch for epoch in run.epochs if epoch.epoch]
@@ -134,7 +134,7 @@ def _scripts(submission, root):
         if name not in submission.contents:
             continue
         lines, short = submission.contents[name].decode(errors="replace").split("\n"), Path(name).name
-        made = [n for n, run in submission.course.held.items() if _made_with(submission, run, name)]
+        made = [n for n, run in submission.course.runs_on_record.items() if _made_with(submission, run, name)]
         record = [f"The blank form of {short} does not have it."]
         record += [f"Runs that were made with this script: {', '.join(made[:6]) or 'none that is on record'}."]
         own = other_lines(blank.split("\n"), lines)
@@ -151,7 +151,7 @@ def _made_with(submission, run, name):
 
 def _answers(submission):
     """Of sentences of the written answers, those with a number first."""
-    runs = ", ".join(list(submission.course.held)[:8]) or "none"
+    runs = ", ".join(list(submission.course.runs_on_record)[:8]) or "none"
     for task, text in submission.course.answers.items():
         sentences = [" ".join(each.split()) for each in re.split(r"(?<=[.!?])\s+|\n\s*\n", text)]
         sentences = [each for each in sentences if 30 <= len(each) <= LONGEST][:SENTENCES]

@@ -61,12 +61,16 @@ def still_open(graded, made):
     for number, marked in own.items():
         for kind, each in marked.findings.items():
             if kind not in {finding.kind for finding in found[number]["findings"]}:
-                gone = f"{number}: {kind} was {each.state}, and is not found any more"
-                yield f"{gone}: to take that back, delete it in marks.json."
+                gone = f"{number}: {kind} is {each.state}, and nothing of that kind is found there now"
+                yield f"{gone}. What is taken off for it stays off: to take that back, delete it in marks.json."
             elif each.state == "confirmed" and not each.sentence:
                 yield f"{number}: {kind} is confirmed without a sentence, so its feedback says nothing of it."
-        if unknown := sorted({*marked.items, *marked.checks} - {*graded.rules.items, *graded.rules.checks}):
-            yield f"{number}: marks.json marks {', '.join(unknown)}, which rubric.toml does not have: no points."
+        for what, marks, known in (
+            ("items", marked.items, graded.rules.items),
+            ("checks", marked.checks, graded.rules.checks),
+        ):
+            if unknown := sorted(marks.keys() - known):
+                yield f"{number}: marks.json has {', '.join(unknown)} among {what}, and rubric.toml not: no points."
     if strangers := sorted(graded.decided.keys() - graded.paths.keys()):
         yield f"marks.json marks {', '.join(strangers)}, and there is no such submission."
 
@@ -81,7 +85,7 @@ def states(findings, own):
     for each in findings:
         decision = own.findings.get(each.kind)
         if is_decided(each, own):
-            yield each, f"{decision.state} ({decision})"
+            yield each, decision.state + (f" ({decision})" if str(decision) else "")
         else:
             yield each, f"new; others were {decision.state} ({decision})" if decision else "open"
 

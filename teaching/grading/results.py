@@ -21,6 +21,8 @@ def write(out, platform=None, column=None):
     """
     graded = Graded(out)
     out, found, most = graded.out, graded.found, graded.rules.most
+    marks.stamp(out, graded.rules)
+    graded.read()
     made = graded.all_lines()
     totals = {number: points.total(lines) for number, lines in made.items()}
     before = store.read(out / "points.json")
@@ -34,7 +36,7 @@ def write(out, platform=None, column=None):
     told += [f"{n}: {before[n]:g} -> {total:g} points" for n, total in totals.items() if before.get(n, total) != total]
     told += overview.still_open(graded, made)
     for number, lines in made.items():
-        page = document.of_data(feedback.FORM, feedback.page(graded, number, lines))
+        page = document.pdf_of_data(feedback.FORM, feedback.page(graded, number, lines))
         files.write(out / f"feedback/{number}.pdf", page)
     said = {number: " ".join(texts) for number, texts in comments.items()}
     files.write(out / "grades.csv", sheet(graded.names, made, most, said).encode(errors="replace"))

@@ -77,10 +77,11 @@ class Sheet:
         return fit[0], self.columns[fit[0]][1]
 
     def rows_of(self, students):
-        """({number of a submission: its row}, {number: why it has none}). students: {number: {platform, id, who}}."""
-        own = [each for each in students.values() if each["platform"] == self.platform]
-        anonymous = len({_letters(each["who"]) for each in own}) == 1 < len(own)  # all are called "Participant"
-        ids, rows, why = Counter(each["id"] for each in own), {}, {}
+        """({number of a submission: its row}, {number: why it has none}). students: {number: {id, who}} of this
+        platform."""
+        every = students.values()
+        anonymous = len({_letters(each["who"]) for each in every}) == 1 < len(every)  # all are called "Participant"
+        ids, rows, why = Counter(each["id"] for each in every), {}, {}
         for number, student in students.items():
             try:
                 rows[number] = self._row_of(student, ids[student["id"]], anonymous)
@@ -91,8 +92,6 @@ class Sheet:
     def _row_of(self, student, count, anonymous):
         """The row of a student, whose identifier `count` submissions have. Raises UseError: it is not sure which."""
         id, rows = student["id"], self.rows.get(student["id"].lstrip("0"), [])
-        if student["platform"] != self.platform:
-            raise UseError(f"not collected from {self.platform.capitalize()}: its row is not known")
         if count > 1:
             raise UseError(f"several submissions have the identifier {id}: enter these points yourself")
         if len(rows) != 1:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from labs import files
 from labs.errors import UseError
+from labs.printed import few
 from labs.report.archive import zipped
 from teaching.grading import canvas, moodle, points, table
 
@@ -42,9 +43,13 @@ def give_back(graded, made, path=None, column=None):
         return _feedback(graded.out, names) + by_name
     found = sheet(path)
     takes = found.column(column)
-    rows, strangers = found.rows_of(names)
+    own = {number: each for number, each in names.items() if each["platform"] == found.platform}
+    rows, strangers = found.rows_of(own)
     feedback = _feedback(graded.out, {number: each for number, each in names.items() if number not in strangers})
     told = _filled(graded, found, takes, rows, made, Path(path))
+    if others := sorted(names.keys() - own.keys()):
+        said = f"Not from {found.platform.capitalize()}, so not in this file: {few(others)}"
+        told.append(f"{said}. Give their platform's file to another `teach out`, again after each change.")
     told += [f"{number}, {names[number]['who']}: {why}." for number, why in sorted(strangers.items())]
     taken = set(rows.values())
     others = [f"{id} {found.names[at[0]]}".strip() for id, at in found.rows.items() if not taken & set(at)]

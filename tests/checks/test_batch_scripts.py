@@ -70,7 +70,7 @@ SAID = r"^As far as it can be read here: its directives follow .* cannot try it 
 
 @pytest.fixture
 def judge(tmp_path, monkeypatch):
-    """judge(name of a script, old, new) -> (state, text) of the solution with a text replaced, at the site `local`."""
+    """judge(name of a script, old, new) -> what is said of the solution with a text replaced, at the site `local`."""
     monkeypatch.chdir(ROOT)
 
     def judge(name, old, new):
@@ -88,12 +88,12 @@ def test_a_right_script_in_any_style(judge, needs_sandbox, style):
     solution = (ROOT / "solutions/slurm/local" / name).read_text()
     own = solution[solution.index({ONE: "for workers in", NODES: "# The global batch"}[name]) :]
     train = f'"${{python[@]}}" "$SCRIPTS/{ {ONE: "ResNet50.py", NODES: "ResNet50_horovod.py"}[name] }" --image_size 32'
-    assert judge(name, own, text.replace("TRAIN", train)) == ("right", checks.task(CHECK[name]).why)
+    assert judge(name, own, text.replace("TRAIN", train)) == ("right", checks.task(CHECK[name]).why, None)
 
 
 @pytest.mark.parametrize(("name", "batch"), WRONG)
 def test_a_wrong_batch_gets_a_hint_that_names_it(judge, needs_sandbox, name, batch):
-    state, hint = judge(name, BATCH[name], batch)
+    state, hint, _ = judge(name, BATCH[name], batch)
     assert state == "wrong" and re.search(WRONG[name, batch], hint), hint
 
 
@@ -103,7 +103,7 @@ def test_mistakes_of_the_directives_are_named(judge, needs_sandbox):
         ("--gres=gpu:2", "--gres=2", r"--gres=2: not a value for --gres, .* what was found has to be mended first"),
         ("#!/bin/bash", "#!/bin/zsh", "Line 1: The first line is not #!/bin/bash"),
     ):
-        state, hint = judge(ONE, old, new)
+        state, hint, _ = judge(ONE, old, new)
         assert state == "wrong" and re.search(says, hint), hint
 
 
@@ -111,9 +111,9 @@ def test_without_a_sandbox_a_script_passes_as_far_as_it_can_be_read(judge, monke
     monkeypatch.setattr(sandbox, "sandbox_missing", lambda: "no namespaces")
     monkeypatch.setattr(sandbox, "run_walled", None)
     for batch in (BATCH[ONE], "batch=64", "exit"):
-        state, said = judge(ONE, BATCH[ONE], batch)
-        assert state == "right" and re.match(SAID, said), said
-    assert grader._of_judge(state, "outside", said).how == "person"
-    state, said = judge(ONE, "--gres=gpu:2", "--gres=gpu:8")
+        judged = judge(ONE, BATCH[ONE], batch)
+        assert judged.state == "right" and re.match(SAID, judged.text), judged
+    assert grader._of_judge(judged, "outside").how == "person"
+    state, said, _ = judge(ONE, "--gres=gpu:2", "--gres=gpu:8")
     assert state == "wrong" and "8 GPUs per node" in said
     assert said.endswith("(The script was read, and not tried out: no namespaces.)")

@@ -86,10 +86,10 @@ def test_blanks_are_seen_anywhere_and_values_are_none():
 
 def test_a_choice_is_read_from_its_letter_and_from_no_word():
     for letter in ("b", " B ", "(B)", "b.", "b) it is"):
-        assert checks.judge("01.2", letter) == ("right", "b it is."), letter
-    assert checks.judge("01.2", "a") == ("wrong", "Early")
+        assert checks.judge("01.2", letter) == ("right", "b it is.", None), letter
+    assert checks.judge("01.2", "a") == ("wrong", "Early", None)
     for words in ("x", "both of them", "because", "b and c", "bc"):
-        assert checks.judge("01.2", words) == ("wrong", f"'{words}' is not one of the choices: a, b, c.")
+        assert checks.judge("01.2", words)[:2] == ("wrong", f"'{words}' is not one of the choices: a, b, c.")
 
 
 def test_what_a_judge_cannot_compare_is_named():
@@ -99,7 +99,7 @@ def test_what_a_judge_cannot_compare_is_named():
         (lambda: None, "Your function returns nothing (None)"),
         (lambda: "x", "What your function returns is not what is asked for here (TypeError: "),
     ):
-        state, said = checks.judge("01.1", answer)
+        state, said, _ = checks.judge("01.1", answer)
         assert state == "wrong" and said.startswith(hint)
 
 
@@ -130,7 +130,7 @@ class Lie(float):
 def test_what_is_no_number_or_equals_everything_is_never_right():
     judged_by(lambda value: iter([(True, None)]))
     for nan in (NAN, np.float32(NAN), complex(0, NAN), [1.0, NAN], {"a": NAN}, np.array([1, NAN])):
-        assert checks.judge("01.1", nan) == (
+        assert checks.judge("01.1", nan)[:2] == (
             "wrong",
             "NaN is not a number: 0/0 and infinity - infinity give it. Which line of yours does?",
         )
@@ -151,11 +151,11 @@ def test_a_judge_can_say_that_there_is_nothing_to_judge_and_its_first_case_decid
 
     judged_by(judge)
     for answer, told in (
-        (42, ("right", "It is 42.")),
-        (judging.NotDone, ("open", "not done yet. Line 3.")),
-        (judging.NotTried, ("open", "not tried out. Line 3.")),
-        (judging.OnlyRead, ("right", "As far as it can be read here: Line 3.")),
-        (judging.TooNoisy, ("open", "too noisy: measure again. Line 3.")),
+        (42, ("right", "It is 42.", None)),
+        (judging.NotDone, ("open", "not done yet. Line 3.", judging.NotDone)),
+        (judging.NotTried, ("open", "not tried out. Line 3.", judging.NotTried)),
+        (judging.OnlyRead, ("right", "As far as it can be read here: Line 3.", judging.OnlyRead)),
+        (judging.TooNoisy, ("open", "too noisy: measure again. Line 3.", judging.TooNoisy)),
     ):
         assert checks.judge("01.1", answer) == told
 
@@ -242,7 +242,7 @@ def test_an_exception_names_the_students_line_as_it_stands_now(tmp_path):
     judged_by(calling([1, 2]))
     last = cell(tmp_path, "def mine(values):\n    n = len(values)\n    return values[n]\n")
     told = "Line 3: `return values[n]`: IndexError: list index out of range."
-    assert checks.judge("01.1", last) == ("wrong", told)
+    assert checks.judge("01.1", last) == ("wrong", told, None)
     judged_by(lambda function: calling([[1, 2]])(np.vectorize(function)))
     assert "Line 2: `n = len(values)`: TypeError: " in checks.judge("01.1", last)[1], "the last of the student's"
     judged_by(lambda function: calling(1)(student_code.tried("one worker")(function)))
@@ -278,7 +278,7 @@ def test_a_loop_without_end_is_stopped_and_its_line_named(monkeypatch):
 
     judge.__code__ = judge.__code__.replace(co_filename=judging.__file__)
     judged_by(judge)
-    state, text = checks.judge("01.1", never)
+    state, text, _ = checks.judge("01.1", never)
     line = r"Line \d+: `(time.sleep\(0.01\)|while True:|try:|pass|except .*)`: stopped after 0.3 s without an end"
     assert state == "wrong" and re.match(line, text), text
     assert "stopped after 0.3 s without an end" in checks.judge("01.1", calls)[1]

@@ -5,7 +5,7 @@ from pathlib import Path
 import made_grading
 import pytest
 
-from teaching.grading import handed, judge
+from teaching.grading import handed, judge, walled
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,8 +24,8 @@ def run(needs_sandbox, tmp_path, monkeypatch):
 
     def run(notebook, *sources, seconds=300, **files):
         run.each = []
-        limits = {**vars(judge.LIMITS), "seconds": seconds, "memory": 1 << 30}
-        monkeypatch.setattr(judge, "LIMITS", type(judge.LIMITS)(**limits))
+        limits = {**vars(walled.LIMITS), "seconds": seconds, "memory": 1 << 30}
+        monkeypatch.setattr(walled, "LIMITS", type(walled.LIMITS)(**limits))
         monkeypatch.setattr(judge._Replay, "_judged", judged)
         contents = {f"notebooks/{notebook}.ipynb": made_grading.notebook(*sources)} | files
         return judge.judged(handed.Submission("001", contents, tmp_path / "submission"), ROOT, notebook, "seed")

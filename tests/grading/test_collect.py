@@ -99,6 +99,21 @@ def test_of_several_submissions_the_last_one_that_can_be_read_counts(tmp_path):
     assert f"001: {again}" in collect.collect(tmp_path / "in", tmp_path / "grades")
 
 
+def test_an_older_export_replaces_nothing_that_was_handed_in_later_or_can_be_read(tmp_path):
+    exports = {}
+    for number, content in ((1, b"PK"), (2, submission({"report.json": b"2"})), (3, submission({"report.json": b"3"}))):
+        exports[number] = tmp_path / f"export{number}"
+        files.write(exports[number] / f"lovelaceada_7_{number}_submission.zip", content)
+    for number, kept, line in (
+        (2, b"2", "complete"),
+        (1, b"2", "is older than what is kept, which stays"),
+        (3, b"3", "handed in again: this counts now"),
+        (2, b"3", "is older than what is kept, which stays"),
+    ):
+        told, held = collected(tmp_path, exports[number])
+        assert held["lovelaceada"]["report.json"] == kept and line in told["lovelaceada"][-1], (number, told)
+
+
 def test_what_would_take_much_memory_is_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(incoming, "MOST_READ", 4000)
     monkeypatch.setattr(incoming, "MOST_CODE", 10)

@@ -22,7 +22,9 @@ PINNED = "Divide the time on 1 worker by the time on p workers."
 def out(tmp_path, monkeypatch):
     """The folder of a grading. What is set as PDF, which takes most of the time, is written as data."""
     monkeypatch.setenv("LABS_GRADER", "Grace")
-    monkeypatch.setattr(document, "of_data", lambda _, data, *more: json.dumps(data, ensure_ascii=False).encode(*UTF8))
+    monkeypatch.setattr(
+        document, "pdf_of_data", lambda _, data, *more: json.dumps(data, ensure_ascii=False).encode(*UTF8)
+    )
     return made_grading.write(tmp_path)
 
 

@@ -15,6 +15,7 @@ import pytest
 from waiting import until
 
 from labs import files, sandbox
+from labs.errors import UseError
 from labs.report.archive import zipped
 from teaching.cli import main
 from teaching.grading import check, decides, judge, points, rubric
@@ -81,6 +82,9 @@ def test_what_was_found_stays_whatever_else_is_asked_for(needs_sandbox, graded, 
 
 
 def test_the_notebooks_of_the_release_count_where_none_is_named(tmp_path, graded, capsys):
+    handed_in(tmp_path, "001", HONEST)
+    with pytest.raises(UseError, match="No submission says which notebooks it was given"):
+        check.counting(tmp_path)
     given = {"notebooks": [ONE, "11_report", "26_where_a_step_goes"]}  # the last one is optional
     for number, release in (("001", given), ("002", given), ("003", {"notebooks": [[1], {}]}), ("004", None)):
         handed_in(tmp_path, number, HONEST, **{"manifest.json": json.dumps({"release": release}).encode()})

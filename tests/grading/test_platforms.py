@@ -182,7 +182,7 @@ def moodle_export(*who):
 @pytest.fixture
 def graded(tmp_path, collected, monkeypatch):
     """graded(export, wrong, left) -> the folder of a grading whose checks are right, but of these two ids."""
-    monkeypatch.setattr(document, "of_data", lambda form, data, *_: f"{form.stem} {data['title']}".encode())
+    monkeypatch.setattr(document, "pdf_of_data", lambda form, data, *_: f"{form.stem} {data['title']}".encode())
 
     def graded(entries, wrong=None, left=None):
         collected(entries)
@@ -251,7 +251,7 @@ def test_nobody_gets_the_points_of_somebody_else(graded, give_back):
     assert content == worksheet("en", [*rows[:3], (rows[3][0], {"grade": "100"})])
     assert "Group A: in the file 4711 is 'Ada King'. Is it the submission of a group" in said
     assert said.count("several submissions have the identifier 4712") == 2
-    assert "Cy Moe: the file has 0 rows of 99." in said and "moecy: not collected from Moodle" in said
+    assert "Cy Moe: the file has 0 rows of 99." in said and "Not from Moodle, so not in this file: 00" in said
     with zipfile.ZipFile(out / "feedback_moodle.zip") as archive:
         assert [name.split("_")[1] for name in archive.namelist()] == ["4714"]
 

@@ -33,7 +33,7 @@ items = [ { id = "T5.1", points = 2, text = "Scripts" }, { id = "T5.2", points =
 @pytest.fixture
 def out(tmp_path, monkeypatch):
     """A grading of two submissions whose checks were judged; what is set as PDF is written as data."""
-    monkeypatch.setattr(document, "of_data", lambda _, data, *more: repr(data).encode())
+    monkeypatch.setattr(document, "pdf_of_data", lambda _, data, *more: repr(data).encode())
     files.write(tmp_path / "rubric.toml", RUBRIC)
     one = {"resnet50.13": judged("right"), "resnet50.14": judged("wrong", text="Upside down")}
     two = {"resnet50.13": judged("open"), "resnet50.3": judged("right", "person", "not judged: it imports 'os'")}
@@ -127,7 +127,9 @@ def test_what_is_written_into_marks_json_by_hand_counts_or_is_named(out):
     files.write(out / "marks.json", json.dumps({"version": 1, "marks": {"001": own, "009": {}}}))
     said = "\n".join(results.write(out))
     assert lines(out, "001")["T5.1"].points == 0.5 and lines(out, "001")["copy"].points == -4
-    assert "001: marks.json marks T5.9, which rubric.toml does not have" in said and "marks.json marks 009" in said
+    assert "001: marks.json has T5.9 among items, and rubric.toml not" in said and "marks.json marks 009" in said
+    looked_at(out, "001", answers={"T5": "another one"})  # and it is noticed that they are about the answer of before
+    assert lines(out, "001")["T5.1"].open and "answer was changed since" in lines(out, "001")["T5.1"].why
     files.write(out / "marks.json", json.dumps({"version": 1, "marks": {"001": {"items": {"T5.1": 2}}}}))
     with pytest.raises(UseError, match=r"marks\.json is damaged"):
         results.write(out)
@@ -169,7 +171,7 @@ def test_what_later_notebooks_ask_for_is_put_in_and_every_byte_stays(out):
 
 
 def test_the_first_rubric_is_what_the_tasks_say_of_what_is_not_optional(tmp_path):
-    rubric.add(tmp_path, check.counting(tmp_path))
+    rubric.add(tmp_path, [lesson.notebook for lesson in tasks.lessons().values() if not lesson.optional])
     whole = rubric.load(tmp_path)
     optional = {item.id for lesson in tasks.lessons().values() if lesson.optional for item in lesson.task}
     assert optional and not optional & whole.questions and {"T6", "T5", "concepts.1"} < whole.questions

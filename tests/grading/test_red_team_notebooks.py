@@ -16,6 +16,7 @@ from made_grading import notebook as in_cells
 from labs.sandbox.walls import WORK
 from teaching.author import sources
 from teaching.grading import cells, handed, judge, plain, reference
+from teaching.grading.walled import Walled
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = "01_basic_concepts"
@@ -25,7 +26,7 @@ BLANK = START + 'check("concepts.1", ...)\ncheck("concepts.16", ...)'
 
 
 WRITES = "import os\nfor h in range(3, 20):\n  try: os.write(h, {})\n  except OSError: pass"
-FORGES = r"""b'[' * 100000 + b'\n{"judged": ["right", ""]}\n{"concepts.1": "right"}\n' * 9"""
+FORGES = r"""b'[' * 100000 + b'\n{"judged": ["right", "", null]}\n{"concepts.1": "right"}\n' * 9"""
 
 # {what: code of the first cell, and what is told of it or None}. Behind each stand checks that are not done.
 HOSTILE = {
@@ -75,7 +76,7 @@ REACHES = (
 PATCHES = (
     "import sys; sys.exit(3)",
     "raise ValueError('\\x1b[2J\\x1b]0;x\\x07<script>alert(1)</script>')",
-    "from labs.checks import judging\njudging.judge = lambda *a: ('right', '')\njudging.unfilled = lambda a: False",
+    "from labs.checks import judging\njudging.judge = lambda *a: ('right', '', None)\njudging.unfilled = lambda a: 0",
 )
 
 
@@ -145,7 +146,7 @@ def test_a_function_that_only_looks_right_is_wrong_and_one_that_gets_an_array_fo
 
 FORGED = """
 from labs.checks import judging
-judging.judge = lambda *answers: ("right", "")
+judging.judge = lambda *answers: ("right", "", None)
 check("resnet50.3", "scripts/ResNet50.py")
 """
 MADE_UP = """
@@ -247,7 +248,7 @@ BESIDE = (
     "import os, json, time\nstarted = time.time()\ncores = os.cpu_count()",
     "class Clock:\n  def __init__(self): self.times = {}\nclock = Clock()\nclock.times['a'] = 3",
     "match len([1]):\n  case 1: print('one')",
-    "import labs.checks.judging as j\nj.judge = lambda *_: ('right', '')",
+    "import labs.checks.judging as j\nj.judge = lambda *_: ('right', '', None)",
     "import gc, types\n[o.update(judge=print) for o in gc.get_objects() if type(o) is dict and 'JUDGES' in o]",
     "import builtins\nbuiltins.abs = lambda *_: 0",
     "import threading\nthreading.Thread(target=lambda: [None for _ in iter(int, 1)], daemon=True).start()",
@@ -282,7 +283,7 @@ def test_of_a_notebook_nothing_is_left_when_the_next_one_of_its_student_begins(n
     works = ((*LEAVES, RIGHT), (*FINDS, "os._exit(3)"), (*FINDS, START + "check('slurm.1', 6)"))
     given = {f"notebooks/{name}.ipynb": in_cells(*cells) for name, cells in zip(names, works, strict=True)}
     submission = handed.Submission("001", given, tmp_path)
-    with contextlib.closing(judge.Walled(submission, ROOT, names)) as walled:
+    with contextlib.closing(Walled(submission, ROOT, names)) as walled:
         first, second, third = (judge.judged(submission, ROOT, name, "seed", walled) for name in names)
     assert first[0]["concepts.14"].state == "right" and first[1] == []
     assert second[1] == ["the notebook's process ended"] and third[1] == [] and third[0]["slurm.1"].state == "right"

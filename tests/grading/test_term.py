@@ -30,7 +30,7 @@ def grade(tmp_path, monkeypatch, capsys):
     """grade(*words) -> what the command prints; in the course, into a folder of its own, without sandbox and PDFs."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(check.sandbox, "sandbox_missing", lambda: None)
-    monkeypatch.setattr(document, "of_data", lambda _, data, *more: repr(data).encode())
+    monkeypatch.setattr(document, "pdf_of_data", lambda _, data, *more: repr(data).encode())
     (tmp_path / "in").mkdir()
 
     def grade(*words):

@@ -81,6 +81,9 @@ def test_silence_is_no_end_and_no_permission_no_cancellation(slurm):
     slurm(scontrol=SILENT)
     with pytest.raises(queue.SlurmError, match="Unable to contact slurm controller"):
         queue.state("12")
+    slurm(scontrol="Welcome\n")
+    with pytest.raises(queue.SlurmError, match="scontrol tells no state of job 12: 'Welcome'.*squeue"):
+        queue.state("12")
     error = "scancel: error: Kill job error on job id 12: "
     slurm(scancel=(f"{error}Invalid job id specified", 1))
     queue.cancel("12")

@@ -1,5 +1,6 @@
 """What shows that the answers keyed in notebooks 01, 02 and 11 are true, without a network's training."""
 
+from itertools import islice
 from math import inf
 from statistics import fmean
 
@@ -42,6 +43,17 @@ def test_among_64_equal_workers_another_one_is_late_in_each_step_and_its_delay_i
     assert abs(times.mean(axis=0) - 1).max() < 0.01, "no worker is slower than the others"
     assert set(last) == set(range(64)) and np.bincount(last).max() < 0.04 * len(times)
     assert 1 + np.maximum(times - 1, 0).sum(axis=1).mean() > 3, "if delays added up, a step would be far longer"
+
+
+def test_averaged_weights_are_those_of_the_averaged_gradient_after_one_step_and_not_after_ten():
+    batches = [list(islice(sgd.batches(8, seed), 10)) for seed in range(4)]
+    for steps, same in ((1, True), (10, False)):
+        together, alone = sgd.START, [sgd.START] * 4
+        for step in range(steps):
+            rows = [own[step] for own in batches]
+            together = together - 0.5 * np.mean([sgd.gradient(together, each) for each in rows], axis=0)
+            alone = [own - 0.5 * sgd.gradient(own, each) for own, each in zip(alone, rows, strict=True)]
+        assert (np.abs(np.mean(alone, axis=0) - together).max() < 1e-9) == same
 
 
 def test_slow_workers_speak_for_asynchronous_sgd_and_large_rates_with_equal_workers_for_synchronous():

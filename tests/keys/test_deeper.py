@@ -14,7 +14,7 @@ from lessons.where_a_step_goes import pictures, what_if
 ON_JAX = """
 import json
 from labs import devices
-names = devices.of_jax(2)
+names = devices.workers_on_jax(2)
 import jax, keras, numpy as np
 
 def loss(scores):

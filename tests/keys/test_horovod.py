@@ -93,7 +93,7 @@ def started(tmp_path, monkeypatch, needs_horovod):
 def said(job):
     """What `labs why` says of the job, in one line; nothing as long as no rank has begun."""
     try:
-        return " ".join(why.verdict(why.ranks(job.stem)))
+        return " ".join(why.sentences(why.ranks(job.stem)))
     except why.WhyError:
         return ""
 

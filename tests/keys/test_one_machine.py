@@ -26,7 +26,7 @@ def mirrored():
 
 
 def test_mirrored_strategy_sums_all_gradients_in_each_step_and_sends_variables_only_at_their_creation(mirrored):
-    assert mirrored["steps"] == 2 * [["CollectiveReduceV2"]] and set(mirrored["summed"]) == {mirrored["trainable"]}
+    assert mirrored["steps"] == 2 * [["CollectiveReduceV2"]]
     assert mirrored["created"] == 8 * mirrored["drawn"], "one value is drawn, and all copies take it"
     assert mirrored["moved"] == pytest.approx([mirrored["moved"][0]] * 8, rel=1e-5) and mirrored["moved"][0] > 0.01
     assert mirrored["apart"] == pytest.approx([0] * 7 + [1], abs=1e-6), (
@@ -34,8 +34,11 @@ def test_mirrored_strategy_sums_all_gradients_in_each_step_and_sends_variables_o
     )
 
 
+def test_a_step_sums_as_many_numbers_with_twice_the_images(mirrored):
+    assert mirrored["summed"] == [[mirrored["trainable"]]] * 2, "a gradient of each weight, with 16 images and with 32"
+
+
 def test_copies_exchange_gradients_of_all_weights_and_parts_of_a_network_only_what_crosses_the_cut(mirrored):
-    assert set(mirrored["summed"]) == {mirrored["trainable"]}
     assert max(mirrored["cut"]) < 1e-6, "activations forward and their gradients back give the gradients of both parts"
 
 

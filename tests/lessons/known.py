@@ -1,10 +1,9 @@
 """Known answers to every check: those of choices and of lessons/forms.py, and those of answers/NAME.py.
 
 answers/NAME.py holds rows that begin with the id of a check that has a judge of its own. After it, RIGHT and WRONG have
-a tuple of what the check is given, or a function of a folder that gives such a tuple, or a text for the module's own
-`judge`. Where students write a script or a function, the solution is right; STYLES and MISTAKES change it: after the id
-comes a text of it and the one in its place, or several such pairs. SAMPLES is {id: [what the notebook hands over beside
-the answer to a question of a form]}.
+a tuple of what the check is given, or a function of a folder that gives such a tuple. Where students write a script or
+a function, the solution is right; STYLES and MISTAKES change it: after the id comes a text of it and the one in its
+place, or several such pairs. SAMPLES is {id: [what the notebook hands over beside the answer to a question of a form]}.
 """
 
 import functools

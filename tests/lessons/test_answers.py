@@ -12,6 +12,7 @@ import re
 import known
 import numpy as np
 import pytest
+import tensorflow as tf
 from answers import faster_steps, resnet50_scaling
 from tree import ROOT
 
@@ -20,6 +21,10 @@ from labs.checks import judging, tasks
 from labs.results.intervals import Estimate
 from lessons import forms
 from teaching.grading import judge as grader
+
+# Answers to notebook 03 live on 4 devices, whose number is fixed as soon as anything is computed.
+CPU = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(CPU, [tf.config.LogicalDeviceConfiguration()] * 4)
 
 NAMES = list(tasks.lessons())
 each_lesson = pytest.mark.parametrize("name", NAMES)
@@ -40,7 +45,7 @@ def text_of(name):
 @each_lesson
 def test_readme_and_the_top_of_the_notebook_say_what_a_lesson_takes(name):
     lesson, source = tasks.lessons()[name], text_of(name)
-    handed_in = ", ".join(item.id for item in lesson.task if item.handed_in)
+    handed_in = ", ".join(item.id for item in lesson.task if tasks.handed_in(item.id))
     letters = " ".join(path[0].upper() for path in lesson.paths)
     end = " | ".join([handed_in, letters, str(lesson.minutes)]).replace("|  |", "| |")
     row = rf"^\| `{lesson.notebook}`{r' .optional.' * lesson.optional} \| .* \| {re.escape(end.strip())} \|$"
@@ -109,8 +114,6 @@ def test_right_answers_are_accepted_and_wrong_ones_get_a_hint_that_does_not_tell
     monkeypatch.setattr(devices, "gpus", lambda: [])
 
     def judge(id, answer):
-        if isinstance(answer, str):
-            return importlib.import_module(f"answers.{name}").judge(id, answer)
         return checks.judge(id, *(answer(tmp_path) if callable(answer) else answer))
 
     for id, row in known.answers(name).items():
@@ -118,12 +121,13 @@ def test_right_answers_are_accepted_and_wrong_ones_get_a_hint_that_does_not_tell
         assert checks.judge(id, ...)[0] == "open", f"{id}: a blank"
         for number, answer in enumerate(row.right):
             judged = judge(id, answer)
-            right = tuple(judged) == ("right", checks.task(id).why) or not_tried(*judged)
+            right = judged == ("right", checks.task(id).why, None) or not_tried(judged)
             assert right, f"{id}, right answer {number}: {judged}"
         for number, (answer, wanted) in enumerate(row.wrong):
-            state, hint = judge(id, answer)
-            if not_tried(state, hint):
+            judged = judge(id, answer)
+            if not_tried(judged):
                 continue
+            state, hint, _ = judged
             said = f"{id}, wrong answer {number}: {state}: {hint}"
             assert state == "wrong", f"{said} (no case tells this mistake from what is right: {wanted!r})"
             if wanted is not None:
@@ -131,14 +135,15 @@ def test_right_answers_are_accepted_and_wrong_ones_get_a_hint_that_does_not_tell
                 assert hint.endswith(wanted), f"another mistake hides this one: {wanted!r}: {said}"
             assert judging.UNFIT not in hint, f"breaks the check: {said}"
             given = " ".join(map(repr, answer)) if isinstance(answer, tuple) else ""
-            own = re.sub(r"(As rank \d of \d, )?\b[Ll]ine \d+: `.*`", "", hint)  # without the student's own line
+            theirs = r"(As rank \d of \d, )?\b[Ll]ine \d+: `.*`|gives .* in all \d+ cases"  # a line, a result
+            own = re.sub(theirs, "", hint)
             told = [match[0] for secret in row.secret for match in re.finditer(secret, own) if match[0] not in given]
             assert not told, f"it tells {told}: {said}"
 
 
-def not_tried(state, text):
+def not_tried(judged):
     """Was it only read, on a machine without a sandbox, or not tried out, on one without JAX?"""
-    return state != "wrong" and text.startswith((judging.OnlyRead.says, judging.NotTried.says))
+    return judged.reason in (judging.OnlyRead, judging.NotTried)
 
 
 def test_a_number_may_be_rounded_to_two_or_three_digits_or_a_text():
@@ -154,17 +159,6 @@ def test_a_result_may_be_any_sequence_of_numbers_and_arguments_stay_as_they_are(
     assert "Your function changes its argument 1" in form.hint(lambda values: [values.pop(), 2.5])
 
 
-ONE_RESULT = {"resnet50.14"}  # a constant is accepted here: tests/grading/made_class.py shows that the grader finds it
-
-
-@each_lesson
-def test_cases_of_a_formula_have_different_results(name):
-    for id in known.answers(name):
-        for part in getattr(judging.judge_of(id), "parts", []):
-            if isinstance(part, forms.Formula) and id not in ONE_RESULT:
-                assert len(set(map(repr, part.results(part.right)))) > 1, f"{id}: a function that ignores its arguments"
-
-
 @each_lesson
 def test_nonsense_never_breaks_a_check_nor_passes_it(name):
     for id, row in known.answers(name).items():
@@ -172,17 +166,16 @@ def test_nonsense_never_breaks_a_check_nor_passes_it(name):
         parameters = row.right[0] if form else inspect.signature(judging.judge_of(id)).parameters.values()
         count = sum(form or parameter.default is parameter.empty for parameter in parameters)
         for nonsense in ("x", -3.7, [], {}, object()):
-            state, text = checks.judge(id, *[nonsense] * count)
+            state, text, _ = checks.judge(id, *[nonsense] * count)
             assert state == "wrong" and text, f"{id}: {nonsense!r}"
 
 
-def test_a_speedup_above_the_workers_is_never_right_but_to_be_measured_again(tmp_path, monkeypatch):
-    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+def test_a_speedup_above_the_workers_is_never_right_but_to_be_measured_again(monkeypatch):
     monkeypatch.setenv("LABS_STRICT", "1")  # noise is nobody's wrong answer
     runs = resnet50_scaling.changed(resnet50_scaling.RUNS, 1, speedup=Estimate(2.2, (1.8, 2.7)))
     ladder = *faster_steps.steps(faster_steps.FED, faster_steps.LARGE), {"change 2": (2.5, (1.6, 3.9))}
     for id, *answer in (("resnet50.8", "faster", runs), ("resnet50.8", "can't tell", runs), ("faster.7", *ladder)):
-        state, text = checks.judge(id, *answer)
-        assert state == "open" and text.startswith("too noisy: measure again. ")
+        judged = checks.judge(id, *answer)
+        assert judged.state == "open" and judged.text.startswith("too noisy: measure again. ")
         assert not checks.check(id, *answer) and not checks.answered(id)
-        assert grader._of_judge(state, "inside", text).how == "person"  # not as if nothing had been done
+        assert grader._of_judge(judged, "inside").how == "person"  # not as if nothing had been done

@@ -52,6 +52,8 @@ def test_each_kind_of_layer_by_hand():
     frozen = keras.Sequential([keras.Input((3,)), dense(5, trainable=False), dense(2)])
     found = counts.from_model(frozen)
     assert (found.parameters, found.trainable, found.tensor_bytes) == (20 + 12, 12, [40, 8])
+    parts = {"weights": 4 * 32, "gradients": 48, "optimizer": 2 * 48, "activations": 3 * found.activation_bytes}
+    assert counts.memory(frozen, 3, 2) == parts
     for layer, name in (
         (layers.SeparableConv2D(4, 3), "SeparableConv2D"),
         (layers.Dense(4, "gelu"), r"Dense \(gelu\)"),
@@ -80,12 +82,3 @@ def test_a_size_too_large_for_this_machine_is_counted_and_some_questions_have_no
     monkeypatch.setattr(counts.sys, "executable", "/bin/false")
     with pytest.raises(UseError, match="VGG19 cannot be counted .*: its process ended"):
         counts.of("VGG19", 33)
-
-
-def test_memory_by_part_of_which_the_activations_alone_grow_with_the_batch():
-    model = models.network("SmallCNN", 32, 10)
-    found = counts.from_model(model)
-    for batch, slots in ((1, 0), (3, 2)):
-        memory = counts.memory(model, batch, slots)
-        parts = 4 * found.parameters, found.gradient_bytes, slots * found.gradient_bytes, batch * found.activation_bytes
-        assert memory == dict(zip(("weights", "gradients", "optimizer", "activations"), parts, strict=True))

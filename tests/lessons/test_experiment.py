@@ -24,15 +24,10 @@ def run(tmp_path, needs_horovod):
     return run
 
 
-def test_horovods_own_class_trains_two_networks_and_is_refused_before_the_first_step_and_a_rank_that_dies_named(run):
+def test_horovods_own_class_trains_two_networks(run):
+    """That it is refused, unless unchecked: tests/hvd."""
     job = run("--optimizer", "horovods_own", "--unchecked")
     assert job.state == "finished" and APART in job.out.read_text()
-    job = run("--optimizer", "horovods_own")
-    assert job.state == "failed" and "averages nothing on Keras 3" in job.explain()
-    assert "Epoch 1/2" not in job.out.read_text() or "loss" not in job.out.read_text()
-    job = run("--accident")
-    assert job.state == "failed" and "rank 1 cannot go on" in job.explain()
-    assert json.loads(job.record.read_text())["state"] == "failed"
 
 
 def test_a_slow_rank_is_seen_in_the_timeline_and_in_the_steps_of_the_others(run, tmp_path):
@@ -56,10 +51,7 @@ def test_a_slow_rank_is_seen_in_the_timeline_and_in_the_steps_of_the_others(run,
     [
         ("end", ([3], [2]), (), ["has been shut down"], ["rank 0 is done", "has waited"]),
         ("epochs", ([3, 2], [2, 3]), (), ["rank 0: epoch 1 step 3, rank 1: epoch 2 step 1", "rank 0 is done"], []),
-        pytest.param(
-            *("loss", ([3, 2], [2, 3]), ("--average_loss",), ["has waited 20 s in the all-reduce of"], ["is done"]),
-            marks=pytest.mark.more("ranks wait for each other until Horovod says so, after 20 s"),
-        ),
+        ("loss", ([3, 2], [2, 3]), ("--average_loss",), ["has waited 20 s in the all-reduce of"], ["is done"]),
     ],
 )
 def test_a_rank_with_a_step_more_does_what_the_notebook_says(

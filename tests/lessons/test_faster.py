@@ -1,19 +1,15 @@
 """Notebook 24: its recorded runs, its pictures, and the small programs that it measures."""
 
-from pathlib import Path
-
 import pytest
 import tensorflow as tf
 from epochs import numbered
 from figures import sound
+from tree import ROOT
 
 from labs import recorded
-from labs.results.intervals import Estimate
 from labs.results.run import Epoch, Run
 from lessons.faster_steps import by_hand, feeding, limited, pictures, recompute, samples
 from lessons.faster_steps import watched as show_watched
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +56,7 @@ def test_what_a_comparison_printed_is_read_behind_the_marks_of_a_launcher():
     assert by_hand.told("".join(f"[1,0]<stdout>:{line}[1,0]<stdout>:\n" for line in lines)) == wanted
 
 
-def test_ladder_and_waits_say_their_intervals():
-    def ladder(*interval, kind="measured"):
-        rungs = {"as given": (Estimate(1.02, (0.98, 1.06)), 105.0, 0.9), "fed": (Estimate(2.9, *interval), 305.0, 0.91)}
-        return pictures.ladder(rungs, kind)
-
-    said = "fed: 2.90 times as fast as given (2.70 to 3.12), 305 images/s in these minutes, accuracy 0.910"
-    sound(ladder((2.7, 3.12)), "measured", said)
-    assert "without an interval" in ladder(kind="recorded").get_supxlabel()
+def test_waits_say_their_intervals():
     rounds = {"starving": [(0.03, 0.01), (0.032, 0.01)], "fed": [(1e-4, 0.01), (2e-4, 0.011)]}
     sound(pictures.waits(rounds), "measured", "starving: waiting for the batch 31 ms [", "whole step 41 ms [")
 
@@ -88,8 +77,7 @@ def test_a_change_is_compared_within_rounds_and_images_are_counted():
 
 
 @pytest.mark.more("three trainings of ResNet50V2, whose memory is compared")
-def test_blocks_recompute_the_same_loss_with_less_memory(cold, tmp_path, monkeypatch):
-    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+def test_blocks_recompute_the_same_loss_with_less_memory(cold):
     small = {"batch": 8, "steps": 1}
     kept, layers = (recompute.measure(mode, **small) for mode in ("none", "layers"))
     blocks = recompute.measure("blocks", rounds=2, **small)

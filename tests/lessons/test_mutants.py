@@ -138,7 +138,7 @@ def mistaken(name):
             else:
                 continue
             for what, mutant in made:
-                state, _ = judging.judge(id, *answer[:place], mutant, *answer[place + 1 :])
+                state, *_ = judging.judge(id, *answer[:place], mutant, *answer[place + 1 :])
                 seen = not calls or told(mutant, function, calls, id)
                 if state == "right" or not seen:
                     yield id, f"{variable}: {what}", "the grader, too" * (not seen)

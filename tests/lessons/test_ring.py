@@ -1,8 +1,5 @@
 """The student's ring among real processes."""
 
-import json
-from types import SimpleNamespace
-
 from answers.averages_and_rings import STYLES
 from making import edited
 
@@ -36,25 +33,13 @@ def test_right_functions_sum_among_processes_bytes_are_counted_and_a_wrong_sum_i
     assert found["sums"] == {"ring": False, "server": True}
 
 
-def test_busy_rounds_are_left_out_as_in_a_study(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
-    seconds = {"ring": [1.0, 9.0, 1.0, 1.0], "server": [2.0, 2.0, 2.0, 2.0]}
-
-    def done(*_, name):
-        out = tmp_path / f"{name}.out"
-        out.write_text(json.dumps({"seconds": seconds, "others": [0, 0.9, 0, None]}))
-        return SimpleNamespace(state="finished", out=out)
-
-    monkeypatch.setattr(ring.jobs, "run", done)
-    found = ring.run(in_place, all_gather)
-    assert found["seconds"] == {"ring": [1.0] * 3, "server": [2.0] * 3}
-    assert "Mind that other programs took over 20% of the cores in 1 of 4" in capsys.readouterr().out
-
-
-def test_functions_go_along_as_text_into_a_job_and_one_that_fails_ends_it_with_its_line(tmp_path, monkeypatch):
-    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
-    found = ring.run(reduce_scatter, all_gather, workers=2, numbers=100, rounds=1)
-    assert found["sums"]["ring"] and "def reduce_scatter" in (tmp_path / "ring_functions.py").read_text()
+def test_functions_go_into_a_job_whose_busy_rounds_are_left_out_and_one_that_fails_ends_it_with_its_line(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(ring.metrics, "undisturbed", lambda others, what: ([len(others) - 1], "one round was quiet"))
+    found = ring.run(reduce_scatter, all_gather, workers=2, numbers=100, rounds=4)
+    assert found["sums"]["ring"] and [len(times) for times in found["seconds"].values()] == [1, 1]
+    assert "Mind that one round was quiet." in capsys.readouterr().out
     assert ring.run(fails, all_gather, workers=2, numbers=100, rounds=1) is None
     error = (tmp_path / "ring.err").read_text()
     assert "this worker cannot go on" in error and "A worker has failed" in error

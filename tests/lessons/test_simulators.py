@@ -11,17 +11,9 @@ from tree import ROOT
 from labs.errors import UseError
 from lessons import memory, reduce
 from lessons.averages_and_rings import sgd, stragglers
-from lessons.basic_concepts import laws, pipeline
+from lessons.basic_concepts import pipeline
 
 WORKERS = (1, 2, 3, 4, 5, 8, 13)
-
-
-def test_laws_are_ratios_of_two_times():
-    random = np.random.default_rng(1)
-    for p, serial in [*itertools.product((1, 2, 1000), (0, 1)), *zip(range(2, 50), random.random(48), strict=False)]:
-        shared = 1 - serial  # of 1 s: on one worker (Amdahl), or on p of them (Gustafson)
-        assert laws.amdahl(p, serial) == pytest.approx(1 / (serial + shared / p))
-        assert laws.gustafson(p, serial) == pytest.approx((serial + shared * p) / 1)
 
 
 def test_ring_gives_every_worker_the_exact_sum_with_the_messages_of_the_formula():

@@ -1,13 +1,14 @@
-"""The model of a step in notebooks 22 and 26, formula by formula; what notebook 26 makes of measured steps."""
+"""The model of a step in notebook 26, formula by formula; what the notebook makes of measured steps."""
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
+from making import broken_down
 
 from labs import presets
-from labs.measure import breakdown
 from lessons import step_model
 from lessons.averages_and_rings import stragglers
 from lessons.reduce import ring_seconds
@@ -15,18 +16,6 @@ from lessons.step_model import Quantity
 from lessons.where_a_step_goes import experiments, fitted, what_if
 
 SMALL, LARGE = NAMES = ("ResNet50V2", "ResNet152V2")
-
-
-def measured(model=SMALL, factor=1.0, local_batch=64):
-    """Steps of 813 ms alone and 963 ms with exchange for 64 images, three rounds, times `factor`; fewer for 16."""
-
-    def rounds(*ends):
-        return {k: [[factor * end * r] * 2 for r in (0.99, 1.0, 1.01)] for k, end in ends}
-
-    seconds = rounds(*zip(breakdown.KINDS, (0.8133, 0.8633, 0.9633, 0.9733), strict=True))
-    found = {"kind": "measured", "model": model, "ranks": 2, "local_batch": local_batch, "image_size": 32}
-    found |= {"gradient_bytes": int(94e6 * factor)}
-    return found | {"seconds": {str(local_batch): seconds, "16": rounds(("alone", 0.24), ("exchange", 0.37))}}
 
 
 def drawn(random, low, high):
@@ -126,10 +115,10 @@ def test_a_fit_recovers_known_parameters_and_predicts_what_it_has_not_seen():
 
 
 def test_where_steps_do_not_get_longer_with_the_batch_nothing_is_predicted(capsys):
-    busy = {"16": {kind: [[0.3]] * 3 for kind in ("alone", "exchange")}, "64": measured()["seconds"]["16"]}
-    assert experiments.fitted(fitted.measured_steps(measured() | {"seconds": busy})) is None
+    busy = {"16": {kind: [[0.3]] * 3 for kind in ("alone", "exchange")}, "64": broken_down()["seconds"]["16"]}
+    assert experiments.fitted(fitted.measured_steps(broken_down() | {"seconds": busy})) is None
     assert "There is no fit, so nothing is predicted: Steps do not get longer" in capsys.readouterr().out
-    assert experiments.fitted([]) is None and experiments.predictions(None, [1]) == []
+    assert experiments.fitted([]) is None
 
 
 # Up to 4096 workers
@@ -141,11 +130,10 @@ def test_up_to_4096_workers_it_is_the_model_with_the_inputs_of_the_table():
         one, four, half = (what_if.steps(name, **more) for more in ({}, {"accumulation": 4}, {"precision": "float16"}))
         assert one[1] == (pytest.approx(64 / rate), 0, 0) and sum(half[1]) == pytest.approx(64 / rate / what_if.HALF)
         for workers in (2, 64, 4096):
-            links = (6e-6, 100e9), (30e-6, 0.7 * 25e9 / 8)
+            links = {"inside": (6e-6, 100e9), "between": (30e-6, 0.7 * 25e9 / 8)}
             sizes = what_if.networks()[name].tensor_bytes
-            lost = step_model.exposed(
-                sizes, lambda size, k=workers, links=links: step_model.two_rings(k, size, 8, *links), 2 / 3 * 64 / rate
-            )
+            rings = partial(step_model.two_rings, workers, devices=8, **links)
+            lost = step_model.exposed(sizes, rings, 2 / 3 * 64 / rate, 128 * 2**20, 1.0)
             waiting = 64 / rate * (step_model.slowest(workers, values["spread"]) - 1)
             assert one[workers] == pytest.approx((64 / rate, waiting, lost))
             assert four[workers] == pytest.approx((4 * 64 / rate, 4 * waiting, lost))
@@ -154,11 +142,10 @@ def test_up_to_4096_workers_it_is_the_model_with_the_inputs_of_the_table():
 # Whole steps, and what is read of others
 
 
-def test_the_parts_are_compared_with_a_training_of_the_same_batch_alone(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+def test_the_parts_are_compared_with_a_training_of_the_same_batch_alone(capsys):
     runs, own = experiments.runs_of_two_networks(presets.choose("laptop"), NAMES)  # recorded ones, as there are no own
     assert not own
-    found = experiments.whole_steps({SMALL: measured(), LARGE: measured(LARGE, 2.4, local_batch=32)}, runs)
+    found = experiments.whole_steps({SMALL: broken_down(), LARGE: broken_down(LARGE, 2.4, local_batch=32)}, runs)
     run = next(run for run in runs if (run.model, run.workers) == (SMALL, 2))
     (row,) = found
     assert row["network"] == SMALL and row["sum of the parts (ms)"].startswith("973.3 [9")

@@ -40,7 +40,7 @@ def test_parts_are_differences_and_the_efficiency_a_ratio_within_rounds():
     value, interval = breakdown.efficiency(found)
     assert value == pytest.approx(sum(ratios) / 3) and interval == pytest.approx(intervals.mean(ratios).interval)
     assert breakdown.efficiency(found, 16)[0] == pytest.approx(0.246 / 0.396, rel=0.01)
-    with pytest.raises(breakdown.BreakdownError, match="Batch 32 was not measured, only 64, 16"):
+    with pytest.raises(breakdown.BreakdownError, match="Batch 32 was not measured: ask for 64 or 16"):
         breakdown.means(found, 32)
 
 
@@ -68,7 +68,7 @@ def test_a_part_below_0_and_a_busy_machine_are_told_with_the_measurement(monkeyp
     quiet = result(alone=[*ALONE, [8.0, 8.4]]) | {"others": [0.0, None, 0.1, 0.9]}
     assert breakdown.parts(quiet) == breakdown.parts(result())
     assert breakdown.rounds(quiet, 16)["alone"] == result()["seconds"]["16"]["alone"]
-    assert "in 1 of 4 rounds, which are left out" in breakdown._quiet(quiet)[1]
+    assert "in 1 of 4 rounds, which are left out" in breakdown._undisturbed(quiet)[1]
 
 
 def test_all_kinds_take_turns_and_are_averaged_over_the_ranks_that_stepped():
@@ -105,7 +105,7 @@ def test_only_a_step_with_input_reads_a_batch():
 def test_wrong_use_is_refused_before_anything_starts(tmp_path, monkeypatch):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     for options, text in (
-        ({"others": (16, 2.5)}, "the local batch is 2.5"),
+        ({"further_batches": (16, 2.5)}, "the local batch is 2.5"),
         ({"model": "ResNet"}, "Unknown model"),
         ({"strategy": "single"}, "The strategy is 'single'.*horovod or mirrored"),
     ):
@@ -122,7 +122,7 @@ def test_real_steps(strategy, tmp_path, monkeypatch, request):
         request.getfixturevalue("needs_horovod")
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")  # as tree.NO_GREETING
-    sizes = {"local_batch": 16, "others": (1800,), "rounds": 2, "steps": 2}
+    sizes = {"local_batch": 16, "further_batches": (1800,), "rounds": 2, "steps": 2}
     found = breakdown.measure("SmallCNN", strategy=strategy, show=False, **sizes)
     assert json.loads((tmp_path / "breakdown_SmallCNN.breakdown.json").read_text()) == found
     assert [tuple(kinds) for kinds in found["seconds"].values()] == [breakdown.KINDS, breakdown.EFFICIENCY]

@@ -31,7 +31,8 @@ def test_a_search_by_real_steps(tmp_path):
     assert json.loads((tmp_path / "maxbatch_SmallCNN_32.maxbatch.json").read_text()) == result
     text = maxbatch.table(result)
     assert "SmallCNN at 32x32 on CPU under a memory budget, 0.0938 GiB for a step" in text
-    assert re.search(rf"^ +128  fits \([\d.]+ s a step\)$[^$]*^ +{result['fails']}  out of memory$", text, re.M)
+    fits = r"fits \([\d.]+ s a step, [\d.,]+ images/s\)"
+    assert re.search(rf"^ +128  {fits}$[^$]*^ +{result['fails']}  out of memory$", text, re.M)
     assert f"largest batch that fits: {result['largest']}" in text and evidence["line"] in text
 
 

@@ -57,7 +57,7 @@ def compared(model, alone, before):
     return {name: float(value) for name, value in found.items()} | {"weights": ranks.compare_weights(model)}
 
 
-found = {"place": ranks.where_ranks_run(), "cores": devices.cores()}
+found = {"place": [rank, *ranks.where_ranks_run()], "cores": devices.cores()}
 found |= {"rank": rank, "size": size, "steps": len(batches())}
 
 # What each collective gives each rank; K does not divide the number of rows

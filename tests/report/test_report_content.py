@@ -12,7 +12,7 @@ from labs import files
 from labs.checks import tasks
 from labs.printed import as_json
 from labs.report import content, document, gather_report
-from labs.report.course import look
+from labs.report.course import course_around
 
 WRITTEN = [item.id for lesson in tasks.lessons().values() for item in lesson.task if item.kind == "answer"]
 
@@ -113,7 +113,7 @@ def test_whatever_a_course_holds_it_has_a_report(tmp_path):
     files.write(root / "notebooks/runs/broken.json", '{"epochs": [')
     files.write(root / "notebooks/runs/x.maxbatch.json", '{"trials": 3}')
     files.write(root / "notebooks/runs/progress.json", '{"items": {"resnet50.1": {"answer": "\\u001b"')
-    made, _ = gather_report(look(root))
+    made, _ = gather_report(course_around(root))
     read = {task["id"]: task["answer"] for task in json.loads(as_json(made))["tasks"]}
     assert read["T3"] == ANSWERS[names[WRITTEN.index("T3")]].strip() and read["T2"] is None
     log = next(log for task in made["tasks"] for log in task["logs"] if log["file"] == "ResNet50_w1.out")

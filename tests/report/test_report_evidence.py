@@ -9,7 +9,7 @@ from tree import ROOT
 from labs import files
 from labs.checks import tasks
 from labs.report import evidence
-from labs.report.course import look
+from labs.report.course import course_around
 from labs.report.gather import gather_report
 from lessons.write_the_schedule import game
 from lessons.write_the_schedule.programs import all_reduce, backward, forward, gradient, load, program, update
@@ -58,11 +58,11 @@ def test_the_best_schedules_of_a_student_stand_beside_their_answer(tmp_path, mon
     monkeypatch.setenv("LABS_RUNS", str(root / "notebooks/runs"))
     game.show("schedule.1", one_message)
     game.show("schedule.2", one_message)  # right, and above its bar
-    report, drawn = gather_report(look(root))
+    report, drawn = gather_report(course_around(root))
     (task,) = [each for each in report["tasks"] if each["id"] == "P1"]
     assert [each["name"] for each in task["figures"]] == ["P1-1", "P1-2"] and set(drawn) >= {"P1-1", "P1-2"}
     assert "K = 4, L = 6, M = 4: 29.6 ms" in task["figures"][0]["alt"] and "schedule.1" in task["figures"][0]["caption"]
     strange = {"schedule.1": {"programs": [1, 2, 3, 4]}, "schedule.2": {"programs": 5}}
     files.write(root / "notebooks/runs/schedules.json", json.dumps(strange))
-    report, _ = gather_report(look(root))
+    report, _ = gather_report(course_around(root))
     assert [each["figures"] for each in report["tasks"] if each["id"] == "P1"] == [[]]

@@ -21,7 +21,7 @@ XEON = {"cpu": "Xeon", "cores": 40, "gpus": []}
 def found(root):
     """{(kind, task): texts} of the findings about a course."""
     told = {}
-    for each in findings_of(course.look(root)):
+    for each in findings_of(course.course_around(root)):
         told[each["kind"], each["task"]] = told.get((each["kind"], each["task"]), "") + each["text"]
     return told
 
@@ -38,7 +38,7 @@ def root(tmp_path):
 
 
 def runs(root):
-    return course.look(root).held
+    return course.course_around(root).runs_on_record
 
 
 def again(run, **values):
@@ -132,7 +132,7 @@ def test_an_optional_lesson_is_missing_nowhere_and_reported_where_something_of_i
     for items in ({}, {"step.1": open_item}, {"step.1": open_item, "step.2": right}):
         progress = json.dumps({"version": 1, "items": items})
         files.write(root / "notebooks/runs/progress.json", progress)
-        made, _ = gather_report(course.look(root))
+        made, _ = gather_report(course.course_around(root))
         told = [item["id"] for item in made["items"] if item["notebook"] == notebook]
         missing = [line for line in made["missing"] if line.startswith(f"{notebook}: not done are ")]
         assert ("step.2" in told) == bool(told) == bool(missing) == ("step.2" in items)
@@ -141,7 +141,7 @@ def test_an_optional_lesson_is_missing_nowhere_and_reported_where_something_of_i
 
 def test_runs_of_different_machines_have_no_figure_of_rounds(root):
     for drawn in (True, False):
-        made, _ = gather_report(course.look(root))
+        made, _ = gather_report(course.course_around(root))
         captions = [f["caption"] for task in made["tasks"] if task["id"] == "T5" for f in task["figures"]]
         assert any(caption.startswith("Epochs and speedup by round") for caption in captions) == drawn
         reported.keep(root, {"ResNet50_w2": changed(runs(root)["ResNet50_w2"], machine=XEON)})

@@ -1,6 +1,7 @@
 """What a program gets in the sandbox, and what its caller gets back."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -85,5 +86,5 @@ def test_ten_thousand_files_can_be_given(run):
 
 def test_a_file_that_cannot_be_given_is_said():
     for files in ({"a": "", "a/b": ""}, {"x" * 300: ""}, {"a\0": ""}, {"../../x": ""}, {"/etc/x": ""}):
-        with pytest.raises(sandbox.SandboxError, match="a file cannot be put into it"):
+        with pytest.raises(sandbox.SandboxError, match=re.escape(f"{[*files][-1][:100]!r} cannot be put into")):
             sandbox.run_walled(["true"], files=files)

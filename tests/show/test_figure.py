@@ -21,9 +21,9 @@ def test_show_gives_the_alternative_to_screen_readers_and_asks_a_figure_that_dra
 def test_stamp_names_each_kind_once_and_size_is_that_of_each_panel():
     figure, axes = figures.new_figure(2, 4.0, 2.0, rows=3)
     assert tuple(figure.get_size_inches()) == (8.0, 6.0) and len(axes) == 6
-    figures.stamp(figure, "recorded", "measured", "recorded")
+    figures.finished(figure, "", "recorded", "measured", "recorded")
     assert figure.get_supxlabel() == "measured and recorded"
-    figures.stamp(figure, "simulated", note="from the model")
+    figures.finished(figure, "", "simulated", note="from the model")
     assert figure.get_supxlabel() == "simulated: from the model"
 
 

@@ -14,7 +14,6 @@ from labs.results.intervals import UNKNOWN, Estimate
 from labs.results.run import Epoch, Run
 from labs.show import plots
 from labs.show.figure import png
-from lessons.batch_and_rate import pictures
 
 
 def measured(workers, source=None, model="ResNet50V2", strategy="mirrored", **changed):
@@ -45,10 +44,6 @@ def in_turns(workers, epochs, study="s"):
 
 
 RUNS = [measured(1), measured(2), measured(4, oversubscribed=True)]
-TRIALS = [(64, True, 0.5), (128, True, 0.9), (256, False, None)]
-SEARCH = {"kind": "measured", "model": "SmallCNN", "largest": 128, "fails": 256}
-SEARCH["trials"] = [{"batch": batch, "fits": fits, "seconds": seconds} for batch, fits, seconds in TRIALS]
-PARTS = {b: {"weights": 2**30, "gradients": 2**30, "optimizer": 0, "activations": b * 2**24} for b in (1, 64)}
 ONE = [[9.0, 1.0, 1.0], [1.0, 1.1, 1.2], [1.0, 1.4, 1.2]]
 TWO = [[15.0, 1.5], [1.3, 1.6], [1.5, 1.4]]
 FIGURES = {  # each with the units on its axes, in their order
@@ -61,8 +56,6 @@ FIGURES = {  # each with the units on its axes, in their order
         lambda: plots.learning(RUNS),
         ["epoch: training loss (cross-entropy, nats)", "epoch: training accuracy (share of images)"],
     ),
-    "memory": (lambda: pictures.memory(PARTS), ["batch size (images): memory (GiB)"]),
-    "search": (lambda: pictures.search(SEARCH), ["batch size (images): images per second (one step)"]),
     "curves": (
         lambda: plots.curves({"a": [3.0, 2.0], "b": [3.0, 1.25]}, x="step", y="loss (nats)", title="two"),
         ["step: loss (nats)"],
@@ -142,22 +135,6 @@ def test_learning_and_curves_begin_at_their_first_epoch():
     (axis,) = plots.curves({"a": [3.0, 2.0]}, x="epoch", y="loss", title="two", start=1).axes
     for line, values in ((loss.lines[0], RUNS[0].loss), (accuracy.lines[2], RUNS[2].accuracy), (axis.lines[0], [3, 2])):
         assert list(line.get_xdata()) == [*range(1, 1 + len(values))] and list(line.get_ydata()) == values
-
-
-def test_memory_is_stacked_in_gib():
-    figure = FIGURES["memory"][0]()
-    bars = [bar for container in figure.axes[0].containers for bar in container]
-    assert [bar.get_height() for bar in bars] == [1, 1, 1, 1, 0, 0, 2**24 / 2**30, 1.0]
-    assert [bar.get_y() for bar in bars] == [0, 0, 1, 1, 2, 2, 2, 2]
-    assert "3.00 GiB at batch 64" in figure.alt
-    assert figure.get_supxlabel().startswith("simulated")
-
-
-def test_search_shows_rates_and_the_border():
-    figure = FIGURES["search"][0]()
-    rates, border = figure.axes[0].get_lines()
-    assert rates.get_ydata().tolist() == pytest.approx([128, 128 / 0.9]) and border.get_xdata()[0] == 256
-    assert "Largest batch that fits: 128; 256 runs out of memory" in figure.alt
 
 
 def test_rounds_show_the_epochs_of_both_and_the_ratio_within_each_that_counts():

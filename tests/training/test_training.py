@@ -217,7 +217,7 @@ def test_ranks_of_a_training_are_no_other_programs(monkeypatch):
     """In 10 s the 2 cores were busy for 12 s; this rank computed 2.5 s of them, as each of the training's ranks did."""
     monkeypatch.setattr(training.recorder.devices, "cores", lambda: 2)
     monkeypatch.setattr(training.recorder.devices, "moment", lambda: (12.0, 10.0, 2.5))
-    epochs = [SimpleNamespace(_gate="turns", _processes=ranks, _begun=(0.0, 0.0, 0.0)) for ranks in (1, 4)]
+    epochs = [SimpleNamespace(_gate="turns", _processes=ranks, _moment_begun=(0.0, 0.0, 0.0)) for ranks in (1, 4)]
     assert [training.Recorder._others(epoch) for epoch in epochs] == [9.5 / 20, 2.0 / 20]
 
 

@@ -15,22 +15,22 @@ def findings(subject):
     yield from _fails(subject)
     for look in (_missing, _modules, _launcher, _numbers):
         yield from [found for found in look(subject)][:1]
-    for path in dict.fromkeys(one.script for one in subject.trainings):
-        yield from _batch([one for one in subject.trainings if one.script == path])
+    for path in dict.fromkeys(training.script for training in subject.trainings):
+        yield from _batch([training for training in subject.trainings if training.script == path])
 
 
 def _missing(subject):
-    for one in [one for one in subject.trainings if not one.exists]:
-        problem = f"There is no {one.script}, seen from the course's folder, where you submit."
-        yield ScriptFinding(one.line_number, problem, "Check the path of the script.")
+    for missing in [training for training in subject.trainings if not training.exists]:
+        problem = f"There is no {missing.script}, seen from the course's folder, where you submit."
+        yield ScriptFinding(missing.line_number, problem, "Check the path of the script.")
 
 
 def _modules(subject):
     """None of the site's modules is loaded, and nothing else brings a Python."""
     calls, wanted = subject.tried.calls, {name.partition("/")[0] for name in subject.site.modules}
-    loads = [one for one in calls if one.words[0] == "module"]
-    loaded = {word.partition("/")[0] for one in loads for word in one.words[1:]}
-    brought = {one.words[0] for one in calls} & (_BRING_PYTHON - wanted)
+    loads = [call for call in calls if call.words[0] == "module"]
+    loaded = {word.partition("/")[0] for load in loads for word in load.words[1:]}
+    brought = {call.words[0] for call in calls} & (_BRING_PYTHON - wanted)
     if calls and wanted and not brought and not wanted & loaded:
         modules = subject.site.modules
         problem = f"Not loaded: {', '.join(modules)}. {subject.site.name} has its software in modules."
@@ -40,43 +40,43 @@ def _modules(subject):
 def _launcher(subject):
     """Ranks without a launcher, by two, or as many as the job does not have."""
     asked, ranked = subject.asked, [one for one in subject.trainings if one.kind == "horovod" and one.ranks is not None]
-    most = max((one.tasks or 0 for one in ranked), default=0)
-    for one in ranked:
-        launchers = [call.words[0] for call in one.call.launchers]
+    most = max((training.tasks or 0 for training in ranked), default=0)
+    for training in ranked:
+        launchers = [call.words[0] for call in training.call.launchers]
         tasks = asked["tasks"] if asked["gpus_per_node"] in (0, asked["tasks_per_node"]) else None  # else it is told
         if not launchers:
-            problem = f"{one.script.name} starts without a launcher: one process, and all other tasks are idle."
-            yield ScriptFinding(one.line_number, problem, f"Write {subject.site.launcher} before Python.")
+            problem = f"{training.script.name} starts without a launcher: one process, and all other tasks are idle."
+            yield ScriptFinding(training.line_number, problem, f"Write {subject.site.launcher} before Python.")
         elif len(launchers) > 1:
             problem = f"{launchers[-1]} starts {launchers[-2]}: each task starts all the ranks once more."
-            yield ScriptFinding(one.line_number, problem, f"Remove {launchers[-2]} and its options.")
-        elif tasks and one.tasks == most != tasks:
+            yield ScriptFinding(training.line_number, problem, f"Remove {launchers[-2]} and its options.")
+        elif tasks and training.tasks == most != tasks:
             problem = f"{launchers[0]} starts {several(most, 'task')}, the job has {tasks}: GPUs are idle, or shared."
-            yield ScriptFinding(one.line_number, problem, f"Start {tasks}.")
+            yield ScriptFinding(training.line_number, problem, f"Start {tasks}.")
 
 
 def _numbers(subject):
     """Workers or a batch that are not a number, unless that may follow from what is told elsewhere."""
-    for one in [one for one in subject.trainings if one.kind and not subject.tried.unknown]:
-        for name, text in (one.sharing, ("--batch_size", one.options.get("batch_size"))):
+    for training in [one for one in subject.trainings if one.kind and not subject.tried.unknown]:
+        for name, text in (training.sharing, ("--batch_size", training.options.get("batch_size"))):
             if text is not None and not text.strip().isdecimal():
-                problem = f"{one.script.name} gets {name} {text[:60]!r}, which is not a whole number. "
+                problem = f"{training.script.name} gets {name} {text[:60]!r}, which is not a whole number. "
                 problem += "Which part does bash read as a number here, and which as text?"
                 fix = "bash computes only inside $((...)), such as batch=$((LOCAL * workers))."
-                yield ScriptFinding(one.line_number, problem, fix, True)
+                yield ScriptFinding(training.line_number, problem, fix, by_task=True)
 
 
 def _batch(runs):
     """A global batch that is not the workers' number times one local batch."""
-    runs = sorted((one for one in runs if one.workers and one.global_batch), key=lambda one: one.workers)
-    shares = {one.global_batch / one.workers for one in runs}
-    several_workers = len({one.workers for one in runs}) > 1
+    runs = sorted((run for run in runs if run.workers and run.global_batch), key=lambda run: run.workers)
+    shares = {run.global_batch / run.workers for run in runs}
+    several_workers = len({run.workers for run in runs}) > 1
     if any(share % 1 for share in shares) or (several_workers and len(shares) > 1):
-        pairs = ", ".join(f"{one.global_batch} on {several(one.workers, 'worker')}" for one in runs)
+        pairs = ", ".join(f"{run.global_batch} on {several(run.workers, 'worker')}" for run in runs)
         problem = f"The global batch does not follow the workers: {pairs}. They share it in equal parts; if a part "
         problem += "changes with their number, a speedup measures two things at once."
         fix = "Compute it: batch=$((LOCAL * workers)), with one LOCAL for all runs."
-        yield ScriptFinding(runs[-1].line_number, problem, fix, True)
+        yield ScriptFinding(runs[-1].line_number, problem, fix, by_task=True)
 
 
 def _fails(subject):
@@ -91,7 +91,7 @@ def _fails(subject):
     elif unset := re.fullmatch(r"(\w+)(\[.*\])?: unbound variable", tried.error):
         problem = f"${unset[1]}{unset[2] or ''} is not set, neither in the script nor here: the script ends here."
         fix = _assign("\n".join(subject.lines), *unset.groups())
-    yield ScriptFinding(tried.line_number, problem, fix, True)
+    yield ScriptFinding(tried.line_number, problem, fix, by_task=True)
 
 
 def _assign(text, name, index):

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 class ScriptFinding(NamedTuple):
     """line_number: in the script, from 1. problem: what it is and does, fix: what to write instead, each in sentences.
-    by_task: whether a check of a task judges it itself: where bash ends the script, numbers of workers and images.
+    by_task: a task's own check says this, too, so there it is not repeated: where bash ends the script, numbers of
+    workers and images.
     """
 
     line_number: int

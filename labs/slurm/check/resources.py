@@ -44,11 +44,11 @@ def _tasks(subject, script, asked):
     if not gpus or not mirrored or horovod:
         return None
     problem = "for MirroredStrategy, one process that uses all GPUs of one node: "
-    for one in [one for one in mirrored if (one.tasks or 0) > 1]:
-        launcher = one.call.launchers[0].words[0]
-        problem = f"{launcher} starts {one.script.name} {one.tasks} times {problem}they overwrite each other's files."
+    for many in [training for training in mirrored if (training.tasks or 0) > 1]:
+        launcher = many.call.launchers[0].words[0]
+        problem = f"{launcher} starts {many.script.name} {many.tasks} times {problem}they overwrite each other's files."
         fix = f"Write --{option}=1." if asked["tasks"] > 1 else f"Remove {launcher} and its options."
-        return ScriptFinding(one.line_number, problem, fix)
+        return ScriptFinding(many.line_number, problem, fix)
     beside = sum(bool(one.call.launchers) for one in mirrored) > 1  # several steps, which may share what the job has
     if not beside and (asked["tasks"] > 1 or nodes > 1):
         what, line = (f"{nodes} nodes", script.line("nodes")) if nodes > 1 else (several(here, "task"), line)
@@ -59,11 +59,11 @@ def _tasks(subject, script, asked):
 def _workers(subject, script, asked):
     """More workers than the job has GPUs."""
     gpus = asked["gpus_per_node"]
-    for one in [one for one in subject.trainings if one.kind == "mirrored" and (one.workers or 0) > gpus > 0]:
-        problem = f"--n_gpus {one.workers}, but the job has {several(gpus, 'GPU')} on its node."
-        enough = one.workers <= subject.site.gpus
-        fix = f"Write --gres=gpu:{one.workers}." if enough else f"Train on {gpus} at most."
-        return ScriptFinding(one.line_number, problem, fix)
+    for training in [one for one in subject.trainings if one.kind == "mirrored" and (one.workers or 0) > gpus > 0]:
+        problem = f"--n_gpus {training.workers}, but the job has {several(gpus, 'GPU')} on its node."
+        enough = training.workers <= subject.site.gpus
+        fix = f"Write --gres=gpu:{training.workers}." if enough else f"Train on {gpus} at most."
+        return ScriptFinding(training.line_number, problem, fix)
 
 
 def _cores(subject, script, asked):

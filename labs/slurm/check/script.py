@@ -80,8 +80,8 @@ def report_on_script(path: str | Path, site: Site | str) -> int:
     subject = look_at(Path(path), site)
     found, untried = subject.findings, subject.untried
     count = printed.several(len(found), "error") if found else "Nothing found"
-    how = "bash ran it in the sandbox, with stand-ins for Python, srun and all that a site has."
-    how = "It was not run: nothing is known of what it starts." if untried else how
+    ran = "bash ran it in the sandbox, with stand-ins for Python, srun and all that a site has."
+    how = "It was not run: nothing is known of what it starts." if untried else ran
     last = f"{count} in {'the directives of ' * bool(untried)}{path} for {subject.site.id}. {how}"
     print(*subject.unknown(), *[one.text() for one in found], last, sep="\n")
     return 1 if found else 3 if untried else 0

@@ -19,10 +19,10 @@ SECONDS = 8  # after which bash is stopped at its next command
 _NEEDED = re.compile(r"\$(?:\{([A-Z][A-Z0-9_]*)(?::?\?[^}]*)?\}|([A-Z][A-Z0-9_]*))")  # $NAME, ${NAME}, ${NAME:?why}
 _OF_BASH = re.compile("_|SLURM_|CUDA_VISIBLE|BASH|HOST|SHELL|RANDOM|SECONDS|LINENO|(OLD)?PWD|E?UID|PPID|IFS|REPLY")
 _SAID = re.compile(r"^(?P<name>[^:\n]+): (?:line )?(?P<line>\d+): (?P<text>.*)$", re.MULTILINE)
-# Errors that a script has at every site: bash's own, and of programs that only compute.
+# Words of errors that a script has at every site: bash's own, and of programs that only compute.
 _EVERYWHERE = re.compile(
     "division by 0|syntax error|command not found|value too great|bad substitution|not a valid identifier|"
-    r"unbound variable|again and again|was stopped|^cd: [^/~]|^`(\w+=\S*\$\(\s*)?(python|expr|bc|awk|seq|printf)\b"
+    r"unbound variable|^cd: [^/~]|^`(\w+=\S*\$\(\s*)?(python|expr|bc|awk|seq|printf)\b"
 )
 
 
@@ -82,12 +82,10 @@ def try_out(
         return _first_line(text, number)
 
     started = calls.read(records, first)
-    line, error = _failure(done, records, name, first)
+    line, error, certain = _failure(done, records, name, files, first)
     unknown = [(None, f"${variable} is not set here") for variable in made_up]
     programs = [one for one in started if one.words[0] == calls.UNKNOWN]
     unknown += [(one.line_number, f"`{one.words[1]}` is not known here, and was taken to succeed") for one in programs]
-    lost = re.search(r"([^:'\s]+)'?: No such file", error or "")
-    certain = not error or bool(_EVERYWHERE.search(error)) or bool(lost and lost[1] in files)
     if not certain:
         unknown.append((line, f"{error}; what follows it was not seen"))
     return Tried(started, line, error, certain, tuple(unknown))
@@ -109,27 +107,30 @@ def _of_the_site(text, env):
     return sorted(name for name in missing if not _OF_BASH.match(name) and not similar_variable(name, text))
 
 
-def _failure(done, records, name, first):
-    """(line number or None, error) of a script that does not come to a good end, else twice None.
+def _failure(done, records, name, files, first):
+    """(line number, error, certain), see Tried, of a script that does not come to a good end, else (None, None, True).
 
-    done: the SandboxOutcome; records: {name: bytes} that the traps wrote; first: see `calls.read`.
+    done: the SandboxOutcome; records: {name: bytes} that the traps wrote; files: those that it was given, by their
+    paths; first: see `calls.read`.
     """
     if line := first(records.get("endless", b"").strip().decode(errors="replace")):
-        return line, f"this runs again and again: after {SECONDS} s the script had not ended"
+        return line, f"this runs again and again: after {SECONDS} s the script had not ended", True
     if done.ended:
-        return None, f"the script was stopped, since it takes more {done.ended} than it may"
+        return None, f"the script was stopped, since it takes more {done.ended} than it may", True
     if done.status == 0:
-        return None, None
+        return None, None, True
     said = done.stderr.decode(errors="replace")
     own = [match for match in _SAID.finditer(said) if match["name"] in (name, "bash")]
     status, line, command = [*records.get("failed", b"").decode(errors="replace").strip().split(" ", 2), "", "", ""][:3]
     line = first(line)
-    if status == "exit":
-        return line, f"`{command}` ends the script"
-    if own and (line is None or (first(own[-1]["line"]) or 0) >= line):
-        return first(own[0]["line"]), own[0]["text"]
     more = f": {said.strip().splitlines()[-1]}" if said.strip() else ""
-    return line, f"`{command}` ends with status {status}{more}" if line else f"it ends with status {done.status}{more}"
+    error = f"`{command}` ends with status {status}{more}" if line else f"it ends with status {done.status}{more}"
+    if status == "exit":
+        error = f"`{command}` ends the script"
+    elif own and (line is None or (first(own[-1]["line"]) or 0) >= line):
+        line, error = first(own[0]["line"]), own[0]["text"]
+    lost = re.search(r"([^:'\s]+)'?: No such file", error)
+    return line, error, bool(_EVERYWHERE.search(error) or (lost and lost[1] in files))
 
 
 def _first_line(text, number):

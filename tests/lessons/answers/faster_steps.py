@@ -6,14 +6,6 @@ from making import edited
 from labs import data
 from labs.results.run import Configuration, Epoch, Run
 from lessons import formats
-from lessons.faster_steps.samples import Samples
-
-
-def watched(*images):
-    """Ranks that take so many images in half a second; each can do 5e10 operations a second."""
-    about = {"operations_of_an_image": 6e7, "most_operations_per_second": 5e10}
-    samples = [[{"seconds": 0.5, "images": count, "cores": 0.9}] * 4 for count in images]
-    return ([Samples(rank, "measured", about, each) for rank, each in enumerate(samples)],)
 
 
 def rows(**shares):
@@ -21,11 +13,10 @@ def rows(**shares):
 
 
 SAMPLES = {
-    "faster.8": [watched(50, 30), watched(40, 22)],
-    "faster.9": [
+    "faster.8": [
         rows(Conv2DBackpropFilter=0.45, _FusedConv2D=0.2, FusedBatchNormV3=0.25, AddV2=0.1),
         rows(Conv2D=0.28, MatMul=0.27, Conv2DBackpropInput=0.23, Conv2DBackpropFilter=0.16, Relu=0.06),
-    ],
+    ]
 }
 
 LIMITS = {"A": "input", "B": "exchange", "C": "validation", "D": "computation", "E": "slow rank", "F": "small batch"}
@@ -64,12 +55,12 @@ def ladder(*others, gains=((1.8, (1.7, 1.9)), (2.5, (2.2, 2.8)))):
 
 
 def folder(*texts):
-    """Answer to faster.12 on ten PNGs: the solution with these texts replaced."""
+    """Answer to faster.11 on ten PNGs: the solution with these texts replaced."""
 
     def write(path):
         images, labels = np.zeros((10, 4, 4, 3), np.uint8), np.arange(10) // 2
         files = formats.write_folder(data.Dataset("small", images, labels, list("01234")), path / "png")
-        (share,), reads = edited("faster.12", *texts), formats.Reads()
+        (share,), reads = edited("faster.11", *texts), formats.Reads()
         share.__globals__["read_png"] = lambda file: (reads.image(reads.file(file)), 0)
         return share, files, reads
 
@@ -78,14 +69,13 @@ def folder(*texts):
 
 RIGHT = [
     ("faster.2", (LIMITS,)),
-    ("faster.2", ({case.lower(): f"{limit.title()} " for case, limit in LIMITS.items()},)),
     ("faster.7", ladder(FED, LARGE)),
     ("faster.7", ladder(FED, LARGE, gains=((1.8, None), (2.5, None)))),
     ("faster.7", ladder(LARGE, FED, gains=((2.5, (2.2, 2.8)), (2.6, (1.1, 4.0))))),
     ("faster.7", ladder(LARGE, run(accuracy=0.8), gains=((2.5, (2.2, 2.8)), (4.0, (3.5, 4.5))))),
-    ("faster.12", folder()),
-    ("faster.12", folder(SHARD, f".shuffle(10, seed=1){SHARD}")),
-    ("faster.12", folder(SHARD, f"{SHARD}.shuffle(10)")),
+    ("faster.11", folder()),
+    ("faster.11", folder(SHARD, f".shuffle(10, seed=1){SHARD}")),
+    ("faster.11", folder(SHARD, f"{SHARD}.shuffle(10)")),
 ]
 WRONG = [
     ("faster.2", (LIMITS | {"F": "small"},)),
@@ -96,15 +86,15 @@ WRONG = [
     ("faster.7", ladder(FED, run(options="x", accuracy=0.8))),
     ("faster.7", ladder(FED, run(options="x", images=64))),
     ("faster.7", ladder(FED, run(options="x", state="failed"))),
-    ("faster.12", folder(SHARD, "", "(read_png)", f"(read_png){SHARD}")),
-    ("faster.12", folder(".map(read_png)", "")),
-    ("faster.12", folder(SHARD, ".skip(-(-10 // size) * rank).take(-(-10 // size))")),
-    ("faster.12", folder("(read_png)", "(read_png).repeat()")),
+    ("faster.11", folder(SHARD, "", "(read_png)", f"(read_png){SHARD}")),
+    ("faster.11", folder(".map(read_png)", "")),
+    ("faster.11", folder(SHARD, ".skip(-(-10 // size) * rank).take(-(-10 // size))")),
+    ("faster.11", folder("(read_png)", "(read_png).repeat()")),
 ]
 STYLES = [
     ("faster.5", "AUTOTUNE)", "AUTOTUNE, deterministic=False)"),
     ("faster.5", READ, f".interleave({BY_FILE}, 4, num_parallel_calls=4)"),
-    ("faster.10", "AUTOTUNE)", "AUTOTUNE, deterministic=False)", OF_BATCHES, OF_BATCHES + AHEAD),
+    ("faster.9", "AUTOTUNE)", "AUTOTUNE, deterministic=False)", OF_BATCHES, OF_BATCHES + AHEAD),
     ("faster.6", AHEAD, f"{AHEAD}.with_options(tf.data.Options())"),
 ]
 MISTAKES = [
@@ -116,8 +106,8 @@ MISTAKES = [
     ("faster.5", BATCHED, f"{BATCHED}.map(lambda image, label: (tf.cast(image, tf.float32) / 255, label))"),
     ("faster.5", BATCHED, ".batch(batch)"),
     ("faster.5", BATCHED, f"{BATCHED}.repeat()"),
-    ("faster.10", "return images", "images = images", OF_BATCHES, f"\n    return {TWICE}"),
-    ("faster.10", BATCHED + OF_BATCHES, OF_BATCHES + BATCHED),
+    ("faster.9", "return images", "images = images", OF_BATCHES, f"\n    return {TWICE}"),
+    ("faster.9", BATCHED + OF_BATCHES, OF_BATCHES + BATCHED),
     ("faster.6", ".cache()", ""),
     ("faster.6", SHUFFLED, "", ".cache()", f"{SHUFFLED}.cache()"),
     ("faster.6", SHUFFLED + BATCHED, BATCHED + SHUFFLED),

@@ -15,7 +15,6 @@ PASSED = "batches = share(dataset, args, first=0)\n    [list(batches) for _ in r
 STYLES = [
     ("nodes.1", RATE, "rate, learning_rate = 0.01, hvd.size() / 100"),
     ("nodes.4", LEFT, "left = list(range(args.epochs))[done:]", BATCHES, PASSED, BOTH, OTHER_WAY),
-    ("nodes.7", COUNTED, "batch=$((SLURM_NNODES * 2 * 64))"),
 ]
 MISTAKES = [
     ("nodes.1", "seed=args.seed)\n### END", "seed=args.seed + hvd.rank())\n### END"),

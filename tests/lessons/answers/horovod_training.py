@@ -8,11 +8,7 @@ STEP, COUNTED = f"super().apply({AVERAGED}, variables)", "batch=$((64 * ranks))"
 AFTER = "super().apply(gradients, variables); [each.assign(hvd.allreduce(each)) for each in variables]"
 
 SAMPLES = {"horovod.2": [([0.1, 0.2],), ([0.3, -0.08],)]}
-STYLES = [
-    ("horovod.3", STEP, "...  # your code here"),
-    ("horovod.4", f"variable.assign({SENT})", "..."),
-    ("horovod.16", COUNTED, "batch=$((ranks * 64))"),
-]
+STYLES = [("horovod.3", STEP, "...  # your code here"), ("horovod.4", f"variable.assign({SENT})", "...")]
 MISTAKES = [
     ("horovod.7", "hvd.init()\n", "\n"),
     ("horovod.7", "hvd.init()\n", "\n", "import keras\n", "import keras\nprint(hvd.rank())\nhvd.init()\n"),
@@ -42,6 +38,5 @@ MISTAKES = [
     ("horovod.4", "from_config(optimizer.get_config())", "from_config({})"),
     ("horovod.16", "--ntasks-per-node=2", "--ntasks-per-node=1"),
     ("horovod.16", "--cpus-per-task=2", "--cpus-per-task=4"),
-    ("horovod.16", COUNTED, "batch=64"),
     ("horovod.16", COUNTED, "batch=128"),
 ]

@@ -1,41 +1,97 @@
-"""Answers to the checks of 03_mirrored_strategy that have a judge of their own."""
+"""Answers to the checks of 03_mirrored_strategy that have a judge of their own, some on 4 devices (test_answers.py)."""
 
-import json
-import os
-import subprocess
-import sys
+from contextlib import nullcontext
 from functools import cache
-from pathlib import Path
+
+import keras
+import tensorflow as tf
+
+from labs import data
+
+NUMBERS = [1.0, 2.0, 3.0]
+
+
+@cache
+def strategy(devices=4):
+    return tf.distribute.MirroredStrategy([f"CPU:{number}" for number in range(devices)])
+
+
+def variable(numbers=NUMBERS, devices=4):
+    """Answer to mirrored.3: a variable on so many devices."""
+
+    def make(folder):
+        with strategy(devices).scope():
+            return (tf.Variable(numbers),)
+
+    return make
+
+
+def batches(size=64):
+    return data.pipeline(data.load("digits", images=128), size)
+
+
+def network():
+    return keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Flatten(), keras.layers.Dense(10, "softmax")])
+
+
+def sgd(rate=0.04, **more):
+    return keras.optimizers.SGD(rate, **more)
+
+
+def entropy():
+    return "sparse_categorical_crossentropy"
+
+
+def compiled(optimizer=sgd, loss=entropy, read=batches, jit_compile=False, scope=lambda: strategy().scope()):
+    """Answer to mirrored.10: a model that is made and compiled so, and what it reads."""
+
+    def make(folder):
+        with scope():
+            model = network()
+            model.compile(optimizer(), loss(), jit_compile=jit_compile)
+        return model, read()
+
+    return make
+
+
+def optimizer_outside(folder):
+    optimizer = sgd()
+    return compiled(lambda: optimizer)(folder)
+
+
+def layers_outside(folder):
+    layers = network()
+    with strategy().scope():
+        return keras.Sequential([layers, keras.layers.Dense(10)]), batches()
+
 
 AFTER, MEAN = "return [copy - rate * mean for copy in copies]", "sum(gradients) / len(gradients)"
-
-# Answers to mirrored.3 and mirrored.10 are expressions: they need 4 devices, whose number is fixed once in a process.
 RIGHT = [
-    ("mirrored.3", "mirrored"),
+    ("mirrored.3", variable()),
     ("mirrored.4", (4,)),
     ("mirrored.4", ([4, 4, 4, 4],)),
-    ("mirrored.10", "compiled(), batches(64)"),
-    ("mirrored.10", "compiled(SGD, keras.losses.SparseCategoricalCrossentropy, jit_compile='auto'), batches(64)"),
-    ("mirrored.10", "compiled(), strategy.experimental_distribute_dataset(batches(64))"),
+    ("mirrored.10", compiled()),
+    ("mirrored.10", compiled(loss=keras.losses.SparseCategoricalCrossentropy, jit_compile="auto")),
+    ("mirrored.10", compiled(read=lambda: strategy().experimental_distribute_dataset(batches()))),
 ]
 WRONG = [
-    ("mirrored.3", "tf.Variable([1.0, 2.0, 3.0])"),
-    ("mirrored.3", "on_two"),
-    ("mirrored.3", "zeros"),
-    ("mirrored.3", "[1.0, 2.0, 3.0]"),
+    ("mirrored.3", lambda folder: (tf.Variable(NUMBERS),)),
+    ("mirrored.3", variable(devices=2)),
+    ("mirrored.3", variable([0.0] * 3)),
+    ("mirrored.3", (NUMBERS,)),
     ("mirrored.4", (16,)),
     ("mirrored.4", (8,)),
-    ("mirrored.10", "compiled(scope=False), batches(64)"),
-    ("mirrored.10", "compiled(jit_compile=True), batches(64)"),
-    ("mirrored.10", "half, batches(64)"),
-    ("mirrored.10", "compiled(lambda: sgd), batches(64)"),
-    ("mirrored.10", "'model', batches(64)"),
-    ("mirrored.10", "compiled(lambda: keras.optimizers.SGD(0.01)), batches(64)"),
-    ("mirrored.10", "compiled(lambda: keras.optimizers.SGD(0.04, momentum=0.9)), batches(64)"),
-    ("mirrored.10", "compiled(lambda: keras.optimizers.Adam(0.04)), batches(64)"),
-    ("mirrored.10", "compiled(loss=lambda: 'mse'), batches(64)"),
-    ("mirrored.10", "compiled(), batches(16)"),
-    ("mirrored.10", "compiled(), dataset"),
+    ("mirrored.10", compiled(scope=nullcontext)),
+    ("mirrored.10", optimizer_outside),
+    ("mirrored.10", layers_outside),
+    ("mirrored.10", compiled(jit_compile=True)),
+    ("mirrored.10", lambda folder: ("model", batches())),
+    ("mirrored.10", compiled(lambda: sgd(0.01))),
+    ("mirrored.10", compiled(lambda: sgd(momentum=0.9))),
+    ("mirrored.10", compiled(lambda: keras.optimizers.Adam(0.04))),
+    ("mirrored.10", compiled(loss=lambda: "mse")),
+    ("mirrored.10", compiled(read=lambda: batches(16))),
+    ("mirrored.10", compiled(read=lambda: data.load("digits", images=128))),
 ]
 STYLES = [("mirrored.7", AFTER, "return np.array(copies) - rate * mean")]
 MISTAKES = [
@@ -48,58 +104,3 @@ MISTAKES = [
     ("mirrored.7", AFTER, f"{AFTER}[:1] * len(copies)"),
     ("mirrored.7", AFTER, "for copy in copies:\n        copy -= rate * mean\n    return copies"),
 ]
-
-ON_FOUR_DEVICES = """
-# warm
-import json, sys
-from labs import data, devices
-from labs import checks
-import keras
-import tensorflow as tf
-tf.get_logger().setLevel("ERROR")
-workers = devices.workers(4, pin=False, kind="cpu")
-strategy = tf.distribute.MirroredStrategy(devices=workers)
-with strategy.scope():
-    mirrored, zeros = tf.Variable([1.0, 2.0, 3.0]), tf.Variable([0.0] * 3)
-with tf.distribute.MirroredStrategy(devices=workers[:2]).scope():
-    on_two = tf.Variable([1.0, 2.0, 3.0])
-
-
-def small():
-    return keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Flatten(), keras.layers.Dense(10, "softmax")])
-
-
-SGD = lambda: keras.optimizers.SGD(0.04)
-
-
-def compiled(optimizer=SGD, loss=lambda: "sparse_categorical_crossentropy",
-             scope=True, jit_compile=False):
-    with strategy.scope() if scope else tf.device("CPU:0"):
-        model = small()
-        model.compile(optimizer(), loss(), jit_compile=jit_compile)
-    return model
-
-
-dataset = data.load("digits", images=128)
-batches = lambda size: data.pipeline(dataset, size)
-sgd, outside = keras.optimizers.SGD(0.04), small()
-with strategy.scope():
-    half = keras.Sequential([outside, keras.layers.Dense(10)])
-given = [(id, text, eval(text)) for id, text in json.loads(sys.argv[1])]
-print(json.dumps({text: checks.judge(id, *got if id == "mirrored.10" else [got]) for id, text, got in given}))
-"""
-
-
-def judge(id, expression):
-    """What is said to an answer that is an expression."""
-    return _judged_on_four_devices()[expression]
-
-
-@cache
-def _judged_on_four_devices():
-    texts = [(id, text) for id, text in RIGHT + WRONG if isinstance(text, str)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "CUDA_VISIBLE_DEVICES": ""}
-    command = [sys.executable, "-c", ON_FOUR_DEVICES, json.dumps(texts)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
