@@ -111,7 +111,7 @@ def _cut(code):
 
 
 def _count(number, what):
-    return f"{number:g} {what}" if number == 1 else f"{number:g} {what}s"
+    return f"{round(number, 2):g} {what}{'' if number == 1 else 's'}"
 
 
 def _good(made, rules):
@@ -171,7 +171,7 @@ def _fill(notebook, lines, rules):
 def _answers(made, rules):
     """The written answers that were marked: [{title, rows: [what was asked for, points, of]}]."""
     marked = [line for line in made if line.id in rules.items and line.state in ("right", "wrong") and not line.open]
-    rows = ([*rules.items[line.id], f"{line.points:g}", f"{line.of:g}"] for line in marked)
+    rows = ([*rules.items[line.id], f"{round(line.points, 2):g}", f"{line.of:g}"] for line in marked)
     found = grouped((titled(answer, rules), [clean(item.text), *of]) for answer, item, *of in rows)
     return [{"title": title, "rows": rows} for title, rows in found.items()]
 
