@@ -65,9 +65,11 @@ def measure(reduce_scatter, all_gather, workers=4, numbers=23_500_000, rounds=6)
     processes = [forked.Process(target=_work, args=(worker, *shared), daemon=True) for worker in range(workers)]
     for process in processes:
         process.start()
-    while working := [process for process in processes if process.is_alive()]:
+    working = processes
+    while working:
         wait([process.sentinel for process in working])
-        if any(process.exitcode for process in processes):
+        working = [process for process in processes if process.is_alive()]
+        if any(process.exitcode for process in processes):  # also of one that had failed before
             raise LabsError("A worker has failed, and the others would wait for it: its message is above.")
     rows = [row for _, row in sorted(told.get() for _ in processes)]
     seconds = {kind: np.max([row["seconds"][kind] for row in rows], axis=0)[1:].tolist() for kind in KINDS}
