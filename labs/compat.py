@@ -77,11 +77,10 @@ def trained_by(optimizer: "keras.Optimizer") -> "list[keras.Variable]":
 def copy_state(optimizer: "keras.Optimizer", other: "keras.Optimizer") -> None:
     """Give `other`, made of the configuration of a Keras optimizer, what the configuration does not hold: what weight
     decay leaves out, and the state of one that has been used."""
-    # Of one that scales its loss, the optimizer inside.
-    source, target = (getattr(each, "inner_optimizer", each) for each in (optimizer, other))
+    decays, copy = (getattr(each, "inner_optimizer", each) for each in (optimizer, other))  # of one that scales losses
     for name in ("_exclude_from_weight_decay", "_exclude_from_weight_decay_pattern"):
-        if hasattr(source, name):
-            setattr(target, name, getattr(source, name))
+        if hasattr(decays, name):
+            setattr(copy, name, getattr(decays, name))
     if optimizer.built:
         other.build(trained_by(optimizer))
         for variable, used in zip(other.variables, optimizer.variables, strict=True):
