@@ -52,7 +52,7 @@ def collect(source, out):
         number, path = known[key], out / f"submissions/{known[key]}.zip"
         if number in older:
             line = f"{last.file} is older than what is kept, which stays; to take it, delete {path} first"
-            report[number] = [*report[number], *([] if line in report[number] else [line])]
+            report[number] = list(dict.fromkeys([*report.get(number, ()), line]))
             continue
         if others:
             last.told.append(f"handed in {len(others) + 1} times: the last one that can be read counts")
