@@ -72,8 +72,8 @@ test: setup ## Tell whether a change is right: tests, notebooks 00 to 11; make t
 
 test-more: setup ## Run what is too dear for `make test`, or needs SLURM, a browser or JAX
 	@$(TESTING)
+	export WHOLE="05 09" # notebooks that `make test` runs with a few of their networks' blocks, and this with all
 	python -m pytest $(TESTS) $(SOLUTIONS) -m more $(PYTEST)
-	WHOLE=1 python -m pytest tests/warm $(wildcard solutions/05_*.ipynb solutions/09_*.ipynb) $(PYTEST) # with all blocks
 
 # Both ends of what the course runs on: the TensorFlow of sites' older containers with the Keras of its time, and the newest.
 # Throw-away environments in build/versions; Horovod is not part of them, so CI's demand for it is switched off.

@@ -51,7 +51,7 @@ def evidence(folder, count):
     took = timed("in", folder / "in", "--no-run", "--out", out)
     print(f"{count} submissions collected, their evidence and reports: {took:.3g} s")
     print(f"the same again, nothing to do: {timed('in', '--no-run', '--out', out):.3g} s")
-    print(f"points, sheet, {count} feedback PDFs, overview: {timed('out', '--out', out):.3g} s")
+    print(f"points, sheet, {count} feedback PDFs: {timed('out', '--out', out):.3g} s")
 
 
 def replay(folder, runs, count):
@@ -75,8 +75,6 @@ def replay(folder, runs, count):
     states = [each["state"] for found in every for checks in found["checks"].values() for each in checks.values()]
     right = f"{sum(state == 'right' for state in states)} of {len(states)} checks right"
     print(f"{len(names)} notebooks of {count} submissions in replay: {took / count:.3g} s a submission; {right}")
-    for name, seconds in next(iter(every))["seconds"].items():
-        print(f"    {name}: {seconds:.3g} s")
 
 
 def main():

@@ -71,7 +71,7 @@ def child(program, images, size, batch):
 
     from labs import data
 
-    dataset = data.load(f"synthetic:{images}")
+    dataset = data.load("synthetic", images=images)
     tf.zeros(1) + 1  # starts TensorFlow's runtime
     result = {}
     if program != "none":

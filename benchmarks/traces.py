@@ -46,7 +46,7 @@ def faster(runs, out):
         job = jobs.run(ROOT / "solutions/scripts" / script, *options, name=f"{number}", runs=runs)
         if job.state != "finished":
             sys.exit(1)
-        found = records.load(job.record)
+        found = records.load_record(job.record)
         found.kind, found.command = "recorded", [f"scripts/{script}", *map(str, options)]
         records.save_record(out / f"{number}.json", found)
     files.write(out / "names.json", json.dumps(list(RUNGS), indent=1))

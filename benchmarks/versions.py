@@ -114,7 +114,7 @@ def by(python):
 def measure(args, strategy, workers):
     """{training: images/second of each round} of one strategy and number of workers."""
     from labs import jobs
-    from labs.results.run import load
+    from labs.results.run import load_record
 
     batch = args.local_batch * workers
     images, epochs = args.steps * batch, args.rounds + 1
@@ -134,7 +134,7 @@ def measure(args, strategy, workers):
         for job in turns.jobs:
             if job.state != "finished":
                 sys.exit(f"{strategy}, {workers} workers, {job.name}: {job.explain()}\n{job.err.read_text()}")
-        rounds = {job.name: load(job.record).rounds for job in turns.jobs if job.name != "bare"}
+        rounds = {job.name: load_record(job.record).rounds for job in turns.jobs if job.name != "bare"}
         told = json.loads(Path(folder, "bare.found").read_text())
         rounds["bare"] = {int(number): seconds for number, seconds in told.items()}
         common = sorted(set.intersection(*map(set, rounds.values())))

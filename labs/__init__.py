@@ -10,8 +10,10 @@ only those before it: labs, lessons, teaching. Inside of labs nothing imports wh
     checks                       answers judged (by lessons/NAME/questions.py, tasks.toml); progress kept
     measure                      studies, the largest batch, the all-reduce, the parts of a step
     show                         figures, tables, widgets
-    jobs, slurm                  a program run anywhere, in turns; where its ranks stand; batch scripts tried out,
-                                 and held against a site's rules
+    jobs                         a program run anywhere, in turns; the launchers' command lines; ended when the
+                                 notebook's kernel is gone (guard); which rank of a job that hangs waits for what (why)
+    slurm                        batch scripts: their directives read, tried out, judged by a site's rules before they
+                                 are submitted (check)
     sandbox                      untrusted code, run where it reaches nothing
     training, hvd, waiting       inside a training process; Horovod's names on Keras 3; waiting for a turn
     data, models, doctor         images and batches; networks and what they need; what this machine lacks

@@ -17,7 +17,7 @@ class BuildError(LabsError):
     The message names the file and says what to do."""
 
 
-def parse(text: str, flags: int = ast.PyCF_ONLY_AST) -> Any:
+def parse(text: str | bytes, flags: int = ast.PyCF_ONLY_AST) -> Any:
     """Syntax tree of Python text that may hold lines of IPython magic and await at top level.
 
     Raises SyntaxError with line numbers of `text`. With other `flags`, what `compile` gives.
@@ -29,9 +29,9 @@ def parse(text: str, flags: int = ast.PyCF_ONLY_AST) -> Any:
             return compile(text, "<source>", "exec", flags, dont_inherit=True)
         except SyntaxError as error:
             try:
-                text = _MAGIC.sub(r"\1pass  # \2", text)
+                text = _MAGIC.sub(r"\1pass  # \2", text if isinstance(text, str) else text.decode("utf-8-sig"))
                 return compile(text, "<source>", "exec", flags, dont_inherit=True)
-            except SyntaxError:
+            except (SyntaxError, UnicodeDecodeError):
                 raise error from None
 
 
@@ -44,7 +44,8 @@ def blanks(path_or_source: Path | str) -> list[tuple[int, str]]:
     """
     name, text = "your code", path_or_source
     if isinstance(path_or_source, Path) or (path_or_source.endswith(".py") and "\n" not in path_or_source):
-        name, text = Path(path_or_source).name, Path(path_or_source).read_text(encoding="utf-8")
+        # As bytes Python takes it as when it runs it: with a byte-order mark, or in the coding that it names.
+        name, text = Path(path_or_source).name, Path(path_or_source).read_bytes()
     try:
         tree = parse(text)
     except SyntaxError as error:
@@ -52,7 +53,7 @@ def blanks(path_or_source: Path | str) -> list[tuple[int, str]]:
             f"{name}:{error.lineno}: Python cannot read this line ({error.msg}), so nothing in "
             "the file can run; correct the line and try again."
         ) from None
-    lines = text.split("\n")
+    lines = (text if isinstance(text, str) else text.decode("utf-8-sig", "replace")).split("\n")
     return [(number, lines[number - 1].strip()) for number in sorted(set(_blank_lines(tree)))]
 
 

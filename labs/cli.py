@@ -62,7 +62,7 @@ def _study(args):
 @command(
     "results",
     option("files", nargs="+", metavar="FILE", help=".out, .err, .json, or a folder of them"),
-    option("--images", type=whole_from(1), help="images per epoch, where the log does not say"),
+    option("--images", type=whole_from(1), help="images in the data set, where the log does not say"),
     option("--model", help="where the log does not say"),
     option("--workers", type=whole_from(1), help="where the log does not say"),
     option("--global_batch", type=whole_from(1), help="images per step of all workers, where the log does not say"),
@@ -109,9 +109,9 @@ def _maxbatch(args):
 
 @command(
     "allreduce",
-    option("--ranks", type=whole_from(1), default=2, help="number of processes on this machine (default: 2)"),
+    option("--ranks", type=whole_from(2), default=2, help="number of processes on this machine (default: 2)"),
     option("--launcher", help="horovodrun (over Gloo) or mpiexec (over MPI) (default: horovodrun)"),
-    option("--repeats", type=whole_from(1), default=15, help="samples for each message size (default: 15)"),
+    option("--repeats", type=whole_from(6), default=15, help="samples for each message size (default: 15)"),
     option("--out", metavar="DIR", help="keep the job's files in this folder (default: they are not kept)"),
 )
 def _allreduce(args):

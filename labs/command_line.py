@@ -25,7 +25,7 @@ def whole_from(least: int) -> Callable[[str], int]:
     """A type of argparse's: a whole number from `least` to MOST."""
 
     def number(text):
-        if not least <= int(text) <= MOST:
+        if not text.removeprefix("-").isdecimal() or not least <= int(text) <= MOST:
             raise argparse.ArgumentTypeError(f"{text} is not a whole number from {least} to {MOST}")
         return int(text)
 

@@ -74,6 +74,14 @@ def trained_by(optimizer: "keras.Optimizer") -> "list[keras.Variable]":
     return list(optimizer._trainable_variables) or (trained_by(inner) if inner else [])
 
 
+def state(optimizer: "keras.Optimizer") -> "list[keras.Variable]":
+    """The variables of a Keras optimizer, some of them twice: also the one that Nadam does not list."""
+    import keras
+
+    inner = getattr(optimizer, "inner_optimizer", optimizer)  # of one that scales the loss
+    return [*optimizer.variables, *(each for each in vars(inner).values() if isinstance(each, keras.Variable))]
+
+
 def copy_state(optimizer: "keras.Optimizer", other: "keras.Optimizer") -> None:
     """Give `other`, made of the configuration of a Keras optimizer, what the configuration does not hold: what weight
     decay leaves out, and the state of one that has been used."""

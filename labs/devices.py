@@ -45,9 +45,9 @@ def busy() -> float | None:
     import psutil
 
     with suppress(OSError, ValueError):
-        cores = _by_core(psutil.cpu_times(percpu=True)).items()
+        by_core = _by_core(psutil.cpu_times(percpu=True)).items()
         # Without idle and waiting for a disk; what guests of this machine take stands in `user` already.
-        return sum(sum(times[:8]) - times.idle - times.iowait for core, times in cores if core in _allowed())
+        return sum(sum(times[:8]) - times.idle - times.iowait for core, times in by_core if core in _allowed())
     return None
 
 
@@ -56,7 +56,7 @@ def _by_core(values):
     return dict(zip(map(int, re.findall(r"(?m)^cpu(\d+)", Path("/proc/stat").read_text())), values, strict=False))
 
 
-SHORTEST = 0.25  # seconds: what other programs did in a shorter time is lost in the ticks of the kernel's clock
+SHORTEST_LOOK = 0.25  # seconds: what other programs did in a shorter time is lost in the ticks of the kernel's clock
 
 
 def moment() -> tuple[float | None, float, float]:
@@ -65,7 +65,7 @@ def moment() -> tuple[float | None, float, float]:
     return busy(), time.perf_counter(), time.process_time()
 
 
-def others(moments: Iterable[Iterable[tuple]], shortest: float = SHORTEST) -> list[float | None]:
+def others(moments: Iterable[Iterable[tuple]], shortest: float = SHORTEST_LOOK) -> list[float | None]:
     """Share of the cores, 0 to 1, that other programs took between one moment and the next; None where not known.
 
     moments: for each process that is measured what `moment` gave it, in order, equally many of each
@@ -172,7 +172,7 @@ def _idle_cores(count):
 
 
 def workers(count: int, pin: bool = True, kind: str | None = None) -> list[str]:
-    """Set up `count` workers in this process; returns their device names.
+    """Set up `count` workers (as a MirroredStrategy's replicas): a GPU or core each; returns their device names.
 
     A worker is a GPU where there are GPUs. Elsewhere it is one core: TensorFlow's CPU is divided into
     `count` logical devices with one thread each, and the process is pinned to `count` cores (unless
@@ -227,7 +227,7 @@ def workers_on_jax(count: int) -> list[str]:
 
     A worker is a GPU where JAX has GPUs. Elsewhere it is one core, as of `workers`: JAX's CPU is divided into `count`
     virtual devices. To be called before JAX computes anything. Raises UseError: Keras computes with another backend;
-    JAX is missing, or already set up; more workers than GPUs.
+    JAX is already set up; more workers than GPUs.
     """
     import keras
 

@@ -40,7 +40,8 @@ def look() -> list[dict[str, str | None]]:
 
     count, free, have = devices.cores(), devices.memory(), devices.versions()
     found = devices.gpus()
-    row("TensorFlow", f"{have['tensorflow'] or 'not installed'}, Keras {have['keras']}", "trainings run")
+    means = "trainings run" if have["tensorflow"] else "only trainings with --strategy jax run"
+    row("TensorFlow", f"{have['tensorflow'] or 'not installed'}, Keras {have['keras']}", means)
     workers = f"GPU; at most {len(found)}" if found else f"CPU core; up to {count} workers without sharing cores"
     row("GPUs", f"{len(found)}" if found else "none", f"a worker is a {workers}")
     shared = f"more than {count} workers run, but share cores and are marked oversubscribed"
@@ -48,13 +49,8 @@ def look() -> list[dict[str, str | None]]:
     means = "they read the images" if found else "4 workers can be measured" if count >= 4 else shared
     row("cores", str(count), means, fix)
     if not found:
-        products = devices.bfloat16()
-        means = {
-            "AMX": "mixed_bfloat16 may be some times as fast as float32",
-            "AVX-512": "mixed_bfloat16 may be faster or slower than float32",
-            None: "mixed_bfloat16 saves memory, and is likely slower than float32",
-        }
-        row("bfloat16", products or "no operations for it", f"{means[products]}: measured in notebook 25")
+        products = devices.bfloat16() or "no operations for it"
+        row("bfloat16", products, "how fast mixed_bfloat16 is here, notebook 25 measures")
     fix = None if free > 4 * 2**30 else "close other programs: 4 GiB free are enough"
     means = "notebook 04 or 05 may run out of memory" if fix else "enough for every notebook"
     row("memory", f"{free / 2**30:.1f} GiB free", means, fix)

@@ -34,12 +34,9 @@ def whole(name: str, value: Any, least: int = 1, most: float = math.inf) -> int:
     return int(value)
 
 
-def number(name: str, value: Any, above: bool = False, most: float = math.inf) -> float:
-    """`value` as a float. Raises UseError unless it is finite, not below 0 (with `above`: above 0), and not over
-    `most`."""
+def number(name: str, value: Any, above: bool = False) -> float:
+    """`value` as a float. Raises UseError unless it is finite, and not below 0 (with `above`: above 0)."""
     good = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not good or not 0 <= float(value) <= most or (above and value == 0):
-        span = "above 0" if above else "at least 0"
-        limit = "" if math.isinf(most) else f" and at most {most:g}"
-        raise UseError(f"{name} is {value!r}: it must be a number {span}{limit}.")
+    if not good or value < 0 or (above and value == 0):
+        raise UseError(f"{name} is {value!r}: it must be a number {'above' if above else 'at least'} 0.")
     return float(value)

@@ -72,7 +72,8 @@ def _keep(parent):
     try:
         coordinator = socket.create_connection(address, timeout=30)
     except OSError as problem:
-        sys.exit(f"The program that gives the turns cannot be reached at {address[0]}, port {address[1]}: {problem}")
+        said = f"The program that gives the turns cannot be reached at {address[0]}, port {address[1]}: {problem}."
+        sys.exit(f"{said} Do the nodes reach each other? Else run the study on one node, without --launcher srun.")
     coordinator.settimeout(None)
     coordinator.sendall(json.dumps(settings).encode() + b"\n")
     for line in lines:

@@ -99,6 +99,7 @@ def _wrong_batch(one, local_batch):
 def _elsewhere(subject, trains, nodes):
     """Cases of a script that is right as it is, but not on one of these other numbers of nodes."""
     here = subject.asked["nodes"]
+    yield nodes and here < 2, f"The job gets {several(here, 'node')}, and this training is for several. See `--nodes`."
     for count in [each for each in nodes if each != here]:
         options = [("nodes", str(count))]
         for option in ("ntasks", "gpus"):  # of the whole job, in proportion

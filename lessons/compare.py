@@ -52,7 +52,7 @@ def losses(runs):
     figure, axes = new_figure(2, width=4.6)
     sentences, kinds = [], []
     for number, (name, path) in enumerate(runs.items()):
-        run = records.load(path)
+        run = records.load_record(path)
         loss = [epoch.metrics["loss"] for epoch in run.epochs if epoch.repeat == 0]
         count = range(1, len(loss) + 1)
         style = {"color": COLOURS[number], "marker": MARKERS[number], "alpha": 0.85}

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from labs.checks import kept
-from labs.checks.judging import judges
+from labs.checks.judging import incomparable, judges
 from labs.checks.reading import as_rounded, called
 from labs.checks.student_code import tried
 from labs.printed import an
@@ -67,7 +67,9 @@ class Formula:
                 result, change = called(function, *case)
             if hasattr(result, "__next__"):
                 kind = an(type(result).__name__)
-                return f"Your function returns {kind} object, not yet a list: wrap it in `list(...)`."
+                return f"Your function returns {kind} object, which has computed nothing yet: return what it will give."
+            if hint := incomparable(result):
+                return f"For {self.described(function, case)} your function gives {_shown(result)}. {hint}"
             got.append(result)
             changed = changed or change
         wanted = self.results(self.right)
@@ -80,10 +82,10 @@ class Formula:
         hint = self._misshapen(got, wanted) or self._common(function, got, wanted)
         return hint or f"{self._observed(function, got, wanted, right)} {self.otherwise}".rstrip()
 
-    def results(self, function: Callable) -> list:
-        """What a function gives in each case; an object that equals nothing where it raises an error."""
+    def results(self, function: Callable, cases: Sequence[tuple] = ()) -> list:
+        """What a function gives in each case, or in these; an object that equals nothing where it raises an error."""
         found = []
-        for case in self.cases:
+        for case in cases or self.cases:
             try:
                 with np.errstate(all="ignore"):
                     found.append(function(*copy.deepcopy(case)))
@@ -117,7 +119,7 @@ class Formula:
             if not right.shape:
                 return f"Your function returns {an(type(one).__name__)}: return one number."
             if array is None and right.ndim == 1:
-                return f"Your function returns {an(type(one).__name__)}: return {right.size} numbers."
+                return f"Your function returns {_shown(one)}: return {right.size} numbers."
             if right.ndim > 1:
                 return f"Your function returns {_shown(one)}: an array of shape {right.shape} is asked for."
             return f"Your function returns {array.size} value{'s' * (array.size != 1)}: {right.size} are asked for."
@@ -133,10 +135,16 @@ class Formula:
         for one, other in itertools.combinations(range(len(names)), 2):
             if self.same(got, self.results(lambda *case: self.right(*_exchanged(case, one, other)))):  # noqa: B023
                 return f"These results are right if `{names[one]}` and `{names[other]}` change places: which is which?"
+        following = [*self.cases[1:], self.cases[0]]
         for place, name in enumerate(names if len(names) > 1 else ()):
-            for fixed in {repr(case[place]): case[place] for case in self.cases}.values():
-                if self.same(got, self.results(lambda *case: self.right(*case[:place], fixed, *case[place + 1 :]))):  # noqa: B023
-                    return f"These results are as if `{name}` were always {_shown(fixed)}. Do you use it?"
+            cases = [
+                (*case[:place], other[place], *case[place + 1 :])
+                for case, other in zip(self.cases, following, strict=True)
+            ]
+            found = zip(got, self.results(function, cases), wanted, self.results(self.right, cases), strict=True)
+            tried = [(alike(one, new), alike(*rights)) for one, new, *rights in found if _array(rights[1]) is not None]
+            if all(same for same, _ in tried) and not all(same for _, same in tried):
+                return f"Your function gives the same whatever `{name}` is. Do you use it?"
         return None
 
     def _observed(self, function, got, wanted, right):
@@ -213,6 +221,12 @@ class Value:
         """What to tell the student, or None if the values are right."""
         answers, given = arguments[: (count := self.count(arguments))], arguments[count:]
         right = [self.of(each, given) for each in alternatives(self.right)]
+        for answer, wanted in zip(answers, right[0], strict=True):
+            if callable(answer):
+                return "This is a function: call it, and give what it returns."
+            if isinstance(wanted, int | float | np.number) and ((array := _array(answer)) is None or array.shape):
+                kind = an(type(answer).__name__)
+                return f"{kept.brief(answer)[:40]} is {kind}: one number is asked for, such as 2.5."
         if any(self.same(answers, each) for each in right):
             return None
         for wrong, hint in self.wrong:
@@ -271,10 +285,10 @@ def alike(one: Any, other: Any, tolerance: float = 1e-4) -> bool:
     """Whether a result is the wanted one, `other`: numbers up to a relative tolerance, also in lists and arrays; `...`
     in a tuple stands for any value."""
     if isinstance(other, tuple) and any(each is ... for each in other):
-        pairs = zip(one, other, strict=True) if np.shape(one) == (len(other),) else ((one, object()),)
+        pairs = zip(one, other, strict=True) if np.shape(_array(one)) == (len(other),) else ((one, object()),)
         return all(wanted is ... or alike(value, wanted, tolerance) for value, wanted in pairs)
     if isinstance(other, str):
-        return told(one) == told(other)
+        return told(one).strip(" ().,") == told(other)
     if isinstance(other, dict):
         return isinstance(one, dict) and one.keys() == other.keys() and all(alike(one[k], other[k]) for k in other)
     if _array(other) is None:
@@ -287,7 +301,7 @@ def _array(value):
     """A number, list or array of numbers as an array of floats; None for anything else, also for numbers as text."""
     try:
         array = np.asarray(value)
-        return None if array.dtype.kind in "US" else array.astype(float)
+        return None if array.dtype.kind in "USc" else array.astype(float)
     except (TypeError, ValueError):
         return None
 
@@ -300,9 +314,9 @@ def _of_numbers(got, wanted, tolerance):
     got, wanted = (np.concatenate(list(map(np.ravel, arrays))) for arrays in zip(*pairs, strict=True))
     with np.errstate(all="ignore"):
         for make, hint in _MISTAKES:
-            if alike(got, make(wanted), tolerance):
+            if alike(got, make(wanted), tolerance) and not alike(wanted, make(wanted), tolerance):
                 return hint
-        if any(alike(got, np.round(wanted, digits)) for digits in (1, 2, 3, 4)):
+        if any(alike(got, each) and not alike(wanted, each) for each in (np.round(wanted, n) for n in (1, 2, 3, 4))):
             return ROUNDED
         factors, differences = got / wanted, got - wanted
     if len(got) == 1:
@@ -334,7 +348,7 @@ def _exchanged(case, one, other):
 
 def _shown(value):
     """A value in at most 90 characters, its numbers in 4 digits."""
-    value = value.tolist() if isinstance(value, np.ndarray) else value
+    value = np.asarray(value).tolist() if hasattr(value, "__array__") else value
     if isinstance(value, tuple | list):
         text = ", ".join(map(_shown, value)).join("()" if isinstance(value, tuple) else "[]")
     else:

@@ -130,11 +130,11 @@ def _left(facts, workers, network):
     """Cases of what a script never did, and of a log or record that does not say what was trained."""
     yield not facts["networks"], f"No network of keras.applications is created: where is {network}?"
     yield not facts["fits"], "The model is never trained: where is `fit`?"
-    first = next((line for line in facts["log"].split("\n") if "model" in log.header(line)), None)
+    first = next((line for line in facts["log"].split("\n") if "model" in log.header_of_line(line)), None)
     missing = "The log's first line is missing: print `Model`, the network and the workers, as ResNet50.py does."
     yield first is None, missing
     begins = f"With {several(workers, 'worker')} of {network} the log begins with `{first}`"
-    other = log.header(first) != {"model": network, "workers": workers}
+    other = log.header_of_line(first) != {"model": network, "workers": workers}
     yield other, f"{begins}: whoever reads it takes it for another run."
     record = facts["record"]
     yield not record, "The run left no record: where is the recorder?"

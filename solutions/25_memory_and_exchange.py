@@ -55,7 +55,7 @@ bfloat16_speed = 1.0
 predict("memory.1", bfloat16_speed)
 
 # %%
-options = {"rounds": 2, "steps": 1, "train": 2} if quick else {}
+options = {"rounds": 2, "steps": 1, "train": 2, "batch": 8} if quick else {}
 job = jobs.run("-m", "lessons.faster_steps.precision", json.dumps(options), name="precision")
 precision = json.loads(job.out.read_text().splitlines()[-1])
 plain = precision["float32"]["seconds"]

@@ -127,6 +127,9 @@ game.puzzle("pipeline.2")
 @program
 def one_forward_one_backward(rank, K, L, M):
     ### BEGIN SOLUTION
+    ### GIVEN: def forward_part(batch):
+    ### GIVEN:     ...  # your code here
+    ### GIVEN: ahead = ...  # your code here
     def forward_part(batch):
         if rank == 0:
             load(batch)
@@ -188,6 +191,10 @@ game.puzzle("pipeline.3")
 @program
 def zero_bubble(rank, K, L, M):
     ### BEGIN SOLUTION
+    ### GIVEN: def forward_part(batch):
+    ### GIVEN:     ...  # your code here
+    ### GIVEN: ahead = ...  # your code here
+    ### GIVEN: behind = ...  # your code here
     def forward_part(batch):
         if rank == 0:
             load(batch)

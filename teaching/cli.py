@@ -34,7 +34,6 @@ def _course():
     "release",
     _PATH,
     _NOTEBOOKS,
-    option("--site", metavar="ID", help="the one site, besides local, whose files go along (default: all)"),
     option("--no-criteria", action="store_true", help="without what a good answer contains"),
     option("--out", default="course.zip", metavar="ZIP", help="the file to write (default: course.zip)"),
 )
@@ -42,9 +41,7 @@ def _release(args):
     """Writes course.zip, what students get, and says how many points it has."""
     from teaching.grading import release, rubric
 
-    names = release.release(
-        _course(), args.out, args.site, release.chosen(args.path, args.notebooks), not args.no_criteria
-    )
+    names = release.release(_course(), args.out, release.chosen(args.path, args.notebooks), not args.no_criteria)
     most, written = rubric.most_of(names)
     print(f"Wrote {args.out}: no line of a solution is in it. Notebooks: {' '.join(names)}")
     print(f"{most:g} points, {written:g} of them for written answers; optional notebooks are not counted.")
@@ -72,10 +69,9 @@ def _in(args):
     if not args.no_run and (missing := sandbox.sandbox_missing()):
         say(f"No sandbox, so nothing that students wrote is run; all else is checked. The reason: {missing}.")
     if args.source:
-        told = collect.collect(args.source, args.out)
-        complete = [line for line in told if line.endswith(": complete")]
-        print(*(line for line in told if line not in complete), sep="\n", end="\n" * (len(told) > len(complete)))
-        say(f"{several(len(collect.submissions(args.out)), 'submission')}; {len(complete)} read whole just now.")
+        lost = [line for line in collect.collect(args.source, args.out) if not line.endswith(": complete")]
+        print(*lost, sep="\n", end="\n" * bool(lost))
+        say(f"{several(len(collect.submissions(args.out)), 'submission')} collected.")
     count = check.check(args.out, root, names, execute=not args.no_run, report=say, jobs=args.jobs)
     print(f"{several(count, 'submission')} checked; the others are as they were. What is left to you:")
     graded = Graded(args.out)

@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-import re
 import shutil
 import signal
 import tempfile
@@ -43,14 +42,16 @@ MORE = {
     "red_team": "hostile hand-ins at full length",
     "red_team_notebooks": "hostile hand-ins at full length",
     "optional": "notebooks 20 to 34",
+    "whole": "notebooks with all blocks of their networks",
 }
 
 
 def names(item):
-    """A test's folders, its file without `test_`, its fixtures, and `optional` if it runs such a notebook."""
+    """A test's folders, its file without `test_`, its fixtures; of a notebook, whether it is `optional` or `whole`."""
     folders, file = item.path.relative_to(ROOT).parts[1:-1], item.path.stem.removeprefix("test_")
-    optional = item.path.suffix == ".ipynb" and re.match("[23]", item.path.name)
-    return {*folders, file, *getattr(item, "fixturenames", ()), *(["optional"] if optional else [])}
+    kinds = {"optional": item.path.name[0] in "23", "whole": notebook_cells.whole(item.path)}
+    of_notebook = (kind for kind, is_it in kinds.items() if is_it and item.path.suffix == ".ipynb")
+    return {*folders, file, *getattr(item, "fixturenames", ()), *of_notebook}
 
 
 def group(item):

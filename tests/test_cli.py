@@ -69,7 +69,7 @@ def test_wrong_use_of_each_command_is_said_in_one_line_and_leaves_nothing(tmp_pa
     before = sorted(tmp_path.rglob("*"))
     for words, says in (
         ("", "labs: error: the following arguments are required: COMMAND"),
-        ("study --workers two", "labs study: error: argument --workers: invalid"),
+        ("study --workers two", "labs study: error: argument --workers: two is not a whole number"),
         ("study --preset huge --out runs", "labs study: .*huge"),
         ("results missing.out", "labs results: .*missing.out"),
         ("results . --workers -1", "labs results: .*-1"),

@@ -160,12 +160,12 @@ DOCTOR = [  # a machine, what is said of it, and the problems that get a fix
     (
         {},
         "GPUs none: a worker is a CPU core|cores 2: more than 2 workers run, but share cores and are marked oversub"
-        "|CIFAR-10 not found: the bundled digits|bfloat16 AMX: mixed_bfloat16 may be some|SLURM none: jobs run on this",
+        "|CIFAR-10 not found: the bundled digits|bfloat16 AMX: how fast|SLURM none: jobs run on this",
         {},
     ),
     (
         {"cores": 1, "memory": 4 * 2**30, "horovod": False, "cpu": "none", "cifar": True, "runs": "/no"},
-        "memory 4.0 GiB free|bfloat16 no operations for it: mixed_bfloat16 saves memory|CIFAR-10 found: --dataset c"
+        "memory 4.0 GiB free|bfloat16 no operations for it: how fast|CIFAR-10 found: --dataset c"
         "|LABS_RUNS '/no': no such folder",
         {"cores": "2 cores", "memory": "4 GiB", "Horovod": "compiler", "LABS_RUNS": "make the folder"},
     ),

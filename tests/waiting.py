@@ -15,6 +15,7 @@ told = {"workers": workers.isdigit() and int(workers), "global_batch": 64, "mode
 record = {"version": 2, "name": base.name, "state": "running", "configuration": told, "epochs": [], "kept": "as it was"}
 base.with_name(base.name + ".json").write_text(json.dumps(record))
 progress = {"epochs_done": 1, "epochs": 4, "step": 3, "steps": 6, "images_per_second": 90.0, "fraction": 0.375}
+progress |= {"workers": told["workers"]}
 base.with_name(base.name + ".progress").write_text(json.dumps(progress))
 print("started", workers, flush=True)
 """

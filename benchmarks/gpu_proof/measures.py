@@ -75,8 +75,8 @@ def _options(sizes, case, model, strategy=None, workers=1, name=None):
     """The training program's command line."""
     strategy = strategy or ("jax" if devices.on_jax() else "mirrored")
     asked = {"model": model, "strategy": strategy, "workers": workers, "batch_size": sizes.local_batch * workers}
-    asked |= {"epochs": sizes.epochs, "image_size": sizes.image_size, "dataset": f"synthetic:{sizes.images}"}
-    asked |= {"run": name or case.name, "runs": case.runs}
+    asked |= {"epochs": sizes.epochs, "image_size": sizes.image_size, "dataset": "synthetic"}
+    asked |= {"images": sizes.images, "run": name or case.name, "runs": case.runs}
     return [f"--{key}={value}" for key, value in asked.items()]
 
 
@@ -90,7 +90,7 @@ def loop(sizes, case, model):
 
     _one_worker()
     batch, steps = sizes.local_batch, max(2, sizes.images // sizes.local_batch)
-    dataset = data.load(f"synthetic:{batch * steps}")
+    dataset = data.load("synthetic", images=batch * steps)
     ours = _compiled(model, sizes.image_size)
     asked = {"dataset": "synthetic", "image_size": sizes.image_size, "images": None, "repeats": 10**6, "seed": 0}
     asked |= {"run": case.name, "runs": str(case.runs), "epochs": 1, "batch_size": batch}
@@ -128,7 +128,7 @@ def turns(sizes, case):
     paths = {name: case.runs / f"{name}.json" for name in names}
     ratios = []
     for name in names[1:]:
-        one, other = records.load(paths[name]), records.load(paths[first])
+        one, other = records.load_record(paths[name]), records.load_record(paths[first])
         rounds, _ = metrics.undisturbed_rounds(one, other)
         ratio = intervals.paired([one.rounds[n] for n in rounds], [other.rounds[n] for n in rounds])
         ratios.append({"of": f"{name} / {first}".replace(f"{case.name}_", ""), "ratio": ratio.value})
@@ -237,7 +237,7 @@ def precision(sizes, case, model):
     policies = {"float32": "float32", "float32, exact": "float32"}
     policies |= {name: name for name in ("mixed_bfloat16", "mixed_float16")}
     steps, batch, trained, losses = 4, sizes.local_batch, {}, {}
-    dataset = data.load(f"synthetic:{batch}")
+    dataset = data.load("synthetic", images=batch)
     for name, policy in policies.items():
         keras.utils.set_random_seed(0)
         keras.config.set_dtype_policy(policy)
@@ -276,7 +276,7 @@ def fetch(sizes, case, model):
     _one_worker()
     batch = sizes.local_batch if model != "SmallCNN" else 32
     steps, size = max(2, sizes.images // batch), sizes.image_size if model != "SmallCNN" else 32
-    dataset = data.load(f"synthetic:{batch * steps}")
+    dataset = data.load("synthetic", images=batch * steps)
     bare, ours, pipeline = _bare(models.build(model, size, 10)), _compiled(model, size), data.pipeline(dataset, batch)
     images, labels = dataset.images[:batch], dataset.labels[:batch]
 
@@ -372,7 +372,7 @@ def feed(sizes, case, model):
 
     _one_worker()
     batch, steps = sizes.local_batch, max(2, sizes.images // sizes.local_batch)
-    dataset = data.load(f"synthetic:{batch * steps}")
+    dataset = data.load("synthetic", images=batch * steps)
     pipeline = data.pipeline(dataset, batch)
     bare = _bare(models.build(model, sizes.image_size, 10))
 
@@ -413,7 +413,7 @@ def mirrored(sizes, case, model):
         names = devices.workers(2)
     # NCCL does not join two devices of one card.
     strategy = tf.distribute.MirroredStrategy(names, cross_device_ops=tf.distribute.ReductionToOneDevice())
-    dataset, batch = data.load(f"synthetic:{sizes.images}"), 2 * (sizes.local_batch // 2)
+    dataset, batch = data.load("synthetic", images=sizes.images), 2 * (sizes.local_batch // 2)
     with strategy.scope():
         network = _compiled(model, sizes.image_size)
     asked = {"dataset": "synthetic", "image_size": sizes.image_size, "images": None, "repeats": 1, "seed": 0}

@@ -10,12 +10,12 @@ def training(path):
     """{model, precision, strategy, workers, batch, state, epochs: [{seconds, images, step_seconds, metrics}],
     images_per_second (median of the epochs after the first), step_seconds (likewise)}; None without a record."""
     from labs.errors import LabsError
-    from labs.results.run import load
+    from labs.results.run import load_record
 
     if not Path(path).exists():
         return None
     try:
-        found = load(Path(path))
+        found = load_record(Path(path))
     except LabsError:
         return None
     has = found.configuration

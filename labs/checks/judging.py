@@ -212,12 +212,19 @@ def _no_answer(answers):
     for answer in answers:
         if isinstance(answer, bool | np.bool_):
             return f"{answer} says yes or no. This question asks for a number, a text or a list."
-        for value in (answer, *_values_in(answer)):
-            number = isinstance(value, np.ndarray | np.generic | float | complex) and np.asarray(value)
-            if number is not False and number.dtype.kind in "fc" and np.isnan(number).any():
-                return "NaN is not a number: 0/0 and infinity - infinity give it. Which line of yours does?"
-            if _own_equality(type(value)):
-                return f"{type(value).__name__} defines its own equality (__eq__): give a number, text or list."
+        if hint := incomparable(answer):
+            return hint
+    return None
+
+
+def incomparable(answer):
+    """A hint where an answer, or what it holds, is NaN or has an equality of its own, else None."""
+    for value in (answer, *_values_in(answer)):
+        number = isinstance(value, np.ndarray | np.generic | float | complex) and np.asarray(value)
+        if number is not False and number.dtype.kind in "fc" and np.isnan(number).any():
+            return "NaN is not a number: 0/0 and infinity - infinity give it. Which line of yours does?"
+        if _own_equality(type(value)):
+            return f"{type(value).__name__} defines its own equality (__eq__): give a number, text or list."
     return None
 
 

@@ -51,7 +51,8 @@ def read_progress():
     try:
         return read(path)
     except OSError as problem:
-        print(f"Warning: {path} cannot be read ({problem.strerror}). Is it yours? Your progress is not shown.")
+        cure = "Your next answer begins a new one." if isinstance(problem, DamagedError) else "Is it yours?"
+        print(f"Warning: {path} cannot be read ({problem.strerror}). {cure} Your progress is not shown.")
         return {}
 
 
@@ -106,8 +107,8 @@ def _change(item, change):
             items[item.id] = change(items.get(item.id, {}))
             files.write(path, json.dumps({"version": 1, "items": items}, indent=1))
     except OSError as problem:
-        said = f"Warning: cannot keep your progress in {path}: {problem.strerror}. Your answers still count here."
-        print(said, "Is the folder yours, and is there room on the disk? Then run this cell again.")
+        said = problem if isinstance(problem, files.WriteError) else f"{path}: {problem.strerror}. Is it yours?"
+        print(f"Warning: cannot keep your progress: {said} Your answers still count here. Run this cell again then.")
 
 
 def brief(value, text=repr):

@@ -7,6 +7,7 @@ The last one before the outcome counts: after it, another one is refused.
 import ast
 import math
 import re
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -100,8 +101,9 @@ def _ratios(predicted, found):
 
 
 def _predicted(entry):
-    """The prediction that progress.json keeps in an item, or None."""
-    return ast.literal_eval(entry["answer"]) if entry.get("state") == "predicted" else None
+    """The prediction that progress.json keeps in an item, or None, also of a text that was changed or is cut."""
+    with suppress(ValueError, SyntaxError):
+        return ast.literal_eval(entry["answer"]) if entry.get("state") == "predicted" else None
 
 
 def _text(value):

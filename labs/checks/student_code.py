@@ -91,16 +91,12 @@ def within_time(call):
         if stopped is not None:
             time.sleep(0.02)  # for the last signal, which another thread may have taken: nobody else must get it
         # A signal that is still on its way would end the kernel where nobody handles it.
-        signal.signal(signal.SIGALRM, _nothing if handler is signal.SIG_DFL else handler)
+        signal.signal(signal.SIGALRM, (lambda *_: None) if handler is signal.SIG_DFL else handler)
         if before:
             signal.setitimer(signal.ITIMER_REAL, max(before - (time.monotonic() - began), 1e-3), interval)
     if stopped is not None:  # it was caught on its way, and the function came to an end after all
         raise stopped
     return found
-
-
-def _nothing(*_):
-    pass
 
 
 class CallWatch:

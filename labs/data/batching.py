@@ -89,7 +89,7 @@ def batches(dataset: Dataset, numbers: "tf.data.Dataset", batch: int) -> "tf.dat
 
     with tf.device("CPU:0"):  # captured below as tensors: no copy in the graph, none per epoch
         images, labels = tf.identity(dataset.images), tf.identity(dataset.labels)
-    count = int(numbers.cardinality())
+    count = int(numbers.cardinality())  # below 0: unknown or without end
     grouped = numbers.batch(whole("batch", batch), drop_remainder=count >= 0 and count % batch == 0)
 
     @tf.autograph.experimental.do_not_convert

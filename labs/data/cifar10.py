@@ -20,6 +20,7 @@ def find():
     """The folder with CIFAR-10's batch files, in $LABS_DATA or else Keras' cache; UseError if none."""
     cache = Path(os.environ.get("KERAS_HOME") or "~/.keras").expanduser() / "datasets"
     mine = Path(os.environ.get("LABS_DATA") or cache).expanduser()
+    # "-target" is the folder in which newer Keras unpacks the archive.
     places = [folder / FOLDER for folder in dict.fromkeys((mine, cache, cache / f"{FOLDER}-target"))]
     for place in places:
         if any(place.glob("data_batch_*")):

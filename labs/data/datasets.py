@@ -1,4 +1,5 @@
-"""Load a data set by its name: an array of small uint8 images, which stay small until they are on the worker."""
+"""Load a data set by its name: an array of small uint8 images, which stay small until they are on the worker. Nothing
+is cached in memory: each call reads or makes it anew."""
 
 from dataclasses import dataclass
 
@@ -25,19 +26,17 @@ def load(name: str = "digits", *, images: int | None = None) -> Dataset:
     """Load a dataset by name; nothing is ever downloaded.
 
     name: "digits" (1797 real images from scikit-learn, upsampled to 32x32), "cifar10" (50,000 images from $LABS_DATA or
-        Keras' cache), "synthetic:N" (random 32x32 images and labels, for throughput only; N is `images` or 10,000 if
-        left out).
-    images: keep this many, always the same ones, classes as balanced as they allow; None keeps all.
+        Keras' cache), "synthetic" (random 32x32 images and labels, for throughput only).
+    images: keep this many, always the same ones, classes as balanced as they allow; None keeps all. Of "synthetic":
+        make this many, by default 10,000.
     Raises UseError: unknown name, unusable file, argument out of range, missing file.
     """
     images = None if images is None else whole("images", images)
-    kind, _, detail = str(name).partition(":")
-    if kind == "synthetic":
-        dataset = _synthetic(detail, images)
-    elif name in ("digits", "cifar10"):
-        dataset = _digits() if name == "digits" else Dataset("cifar10", *cifar10.read())
-    else:
-        raise UseError(f"No dataset is called {name!r}. Use digits, cifar10 or synthetic:N.")
+    if name == "synthetic":
+        return _synthetic(images or 10_000)
+    if name not in ("digits", "cifar10"):
+        raise UseError(f"No dataset is called {name!r}. Use digits, cifar10 or synthetic.")
+    dataset = _digits() if name == "digits" else Dataset("cifar10", *cifar10.read())
     chosen = slice(None) if images is None else balanced(dataset.labels, images)
     return Dataset(dataset.name, dataset.images[chosen], dataset.labels[chosen], dataset.classes)
 
@@ -67,10 +66,8 @@ def _digits():
     return Dataset("digits", np.repeat(grey[..., None], 3, axis=3), bunch.target.astype(np.int64), list("0123456789"))
 
 
-def _synthetic(detail, images):
-    if detail and not (detail.isascii() and detail.isdecimal() and int(detail)):
-        raise UseError(f"synthetic:{detail} names no number of images to make. Write it as synthetic:2048.")
-    n, rng, names = int(detail or images or 10_000), np.random.default_rng(0), list("0123456789")
+def _synthetic(n):
+    rng, names = np.random.default_rng(0), list("0123456789")
     try:
         return Dataset("synthetic", rng.integers(0, 256, (n, 32, 32, 3), np.uint8), rng.integers(0, 10, n), names)
     except (MemoryError, ValueError, OverflowError):

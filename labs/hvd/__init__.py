@@ -6,7 +6,7 @@ callbacks fail. Here are the same names, made for Keras 3 on TensorFlow. What ha
 
 optimizer    DistributedOptimizer
 callbacks    broadcast at the start, averaged metrics
-check        what `fit` must be, so that all ranks train one network
+fit          what `fit` must be, so that all ranks train one network
 collectives  allreduce, grouped_allreduce, reducescatter, allgather, broadcast
 
 Of Horovod itself:

@@ -10,7 +10,7 @@ from horovod import tensorflow as horovod
 
 from labs import compat, ranks
 from labs.errors import HorovodError
-from labs.hvd.check import check_fit
+from labs.hvd.fit import check_fit
 
 
 class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):

@@ -14,7 +14,7 @@ from labs.errors import LabsError
 from labs.jobs import launch, queue, slurm_job
 from labs.jobs.job import Job, check_name
 from labs.jobs.local import start_here
-from labs.slurm import directives, sites
+from labs.slurm import directives, sites, variables
 
 _SRUN = '() { "$LABS_PYTHON_HERE" -m labs.jobs.local_srun "$@"; }'  # a function of bash, handed on in its environment
 
@@ -60,7 +60,7 @@ def start(
         raise LabsError(f"There is no script {script}, so nothing was started. Check the path.")
     if str(script).endswith(".sh"):
         if ranks is not None or launcher is not None:
-            raise LabsError("The batch script itself says how many ranks it starts (--ntasks): leave out `ranks`.")
+            raise LabsError("A batch script itself starts its ranks (--ntasks): leave out `ranks` and `launcher`.")
         return _start_batch(Path(script), arguments, name, runs, env or {}, site)
     if name is None:
         raise LabsError(f"The job of {script} needs a name for its files. Pass name=...")
@@ -70,6 +70,8 @@ def start(
     command = [sys.executable, str(script), *map(str, arguments)]
     if ranks is not None:
         command = [*launch.command(ranks, launcher), *launch.MORTAL, *command]
+    elif launcher is not None:
+        raise LabsError(f"{launcher} starts ranks: say how many (ranks=2), or leave out `launcher`.")
     environment = {"LABS_RUN": name, "LABS_RUNS": str(runs), "PYTHONUNBUFFERED": "1", "TF_CPP_MIN_LOG_LEVEL": "2"}
     if launch.words_of(launcher)[0] == "mpiexec":
         environment["PYTHONUNBUFFERED"] = ""  # it forwards pieces of lines as they come, of all ranks in a jumble
@@ -102,11 +104,11 @@ def _start_batch(script, arguments, name, runs, env, site):
         return slurm_job.submit(script, arguments, name, runs, env, root, own)
     why = "does not answer" if shutil.which("sbatch") else "is not installed"
     print(f"SLURM {why} on this machine, so bash runs {script.name} here; its files are {runs / name}_local.*")
-    resources = asked.resources()
-    here = dict.fromkeys(("NTASKS", "TASKS_PER_NODE", "NTASKS_PER_NODE"), resources["tasks"] or 1)
-    here |= {"NNODES": 1, "JOB_NUM_NODES": 1, "CPUS_PER_TASK": resources["cpus_per_task"] or 1}
-    without_slurm = {"LABS_JOB": f"{name}_local", "LABS_PYTHON_HERE": sys.executable, "BASH_FUNC_srun%%": _SRUN}
-    env = {f"SLURM_{key}": str(value) for key, value in here.items()} | without_slurm | env
+    tasks, in_slurm = str(asked.resources()["tasks"]), variables.of_job(asked, script.name, root)
+    here = dict.fromkeys(("NTASKS", "TASKS_PER_NODE", "NTASKS_PER_NODE"), tasks)  # all on this one node
+    here |= {"NNODES": "1", "JOB_NUM_NODES": "1", "CPUS_PER_TASK": asked.value("cpus-per-task")}
+    here = {f"SLURM_{key}": value for key, value in here.items() if f"SLURM_{key}" in in_slurm}
+    env = here | {"LABS_JOB": f"{name}_local", "LABS_PYTHON_HERE": sys.executable, "BASH_FUNC_srun%%": _SRUN} | env
     # <name>_local, not <name>: its <name>_w1.json may be the record of another job
     return start_here(name, runs / f"{name}_local", ["bash", script, *map(str, arguments)], env, batch=True, cwd=root)
 

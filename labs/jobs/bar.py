@@ -4,14 +4,13 @@ The line of HTML stays in the saved notebook as it was at the end, can be read w
 alternative.
 """
 
-import contextlib
 import html
 import sys
 
 from labs import printed
 from labs.errors import LabsError
 from labs.results import metrics
-from labs.results.run import load
+from labs.results.run import load_record
 
 
 def _in_notebook():
@@ -23,7 +22,7 @@ def _in_notebook():
 def _rate(record, several):
     """Images per second as a run record says, with its workers where there are several; "" if it does not."""
     try:
-        run = load(record)
+        run = load_record(record)
         rate = metrics.throughput(run).value
     except LabsError:
         return ""
@@ -36,25 +35,14 @@ def where(progress):
     return f"epoch {epoch} of {progress['epochs']}, step {step} of {progress['steps'] or '?'}"
 
 
-@contextlib.contextmanager
-def progress_bar(name, job, show=True):
-    """Meanwhile a Bar that says in the end how `job` ended; gives its `update`. show: whether there is one."""
-    bar = Bar(name) if show else None
-    try:
-        yield bar.update if bar else lambda *_: None
-    finally:
-        if bar:
-            bar.close(job)
-
-
 class Bar:
-    """Progress of the job `name`."""
+    """Progress of the job `name`, or jobs that take turns. show: whether anything is to be seen of it."""
 
-    def __init__(self, name):
-        self.name, self.handle = name, None
+    def __init__(self, name, show=True):
+        self.name, self.show, self.handle = name, show, None
         # Of the training that is shown: seconds when it was first seen, its fraction then, its newest fraction.
         self.begin, self.first, self.last = 0.0, None, 0.0
-        if _in_notebook():
+        if show and _in_notebook():
             from IPython.display import display
 
             self.handle = display(self._html(0.0, "starting"), display_id=True)
@@ -68,10 +56,10 @@ class Bar:
             f"<span>{html.escape(text)}</span></div>"
         )
 
-    def update(self, progress, seconds, last=None):
-        """Show what `Job.progress` says after so many seconds of waiting; where it says nothing, the line `last`."""
+    def update(self, progress, seconds, line=None):
+        """Show what `Job.progress` says after so many seconds; where it says nothing, a line that the job printed."""
         if not progress:
-            self._show(0.0, f"{last or 'starting TensorFlow'} ({seconds:.0f} s)")
+            self._show(0.0, f"{line or 'starting TensorFlow'} ({seconds:.0f} s)")
             return
         fraction, rate, left = progress["fraction"], progress["images_per_second"], ""
         if self.first is None or fraction < self.last:  # a batch script's next training starts at 0 again
@@ -79,19 +67,18 @@ class Bar:
         self.last = fraction
         if fraction - self.first > 0.02:
             left = f", {(seconds - self.begin) * (1 - fraction) / (fraction - self.first):.0f} s left"
-        workers = f"{printed.several(progress['workers'], 'worker')}, " if progress.get("workers") else ""
         rate = f", {rate:.0f} images/s" if rate else ""  # none while the first epoch traces
-        self._show(fraction, f"{workers}{where(progress)}{rate}{left}")
+        self._show(fraction, f"{printed.several(progress['workers'], 'worker')}, {where(progress)}{rate}{left}")
 
     def _show(self, fraction, text, end=""):
         if self.handle:
             self.handle.update(self._html(fraction, text))
-        elif sys.stderr.isatty():
-            print(f"\r{self.name}: {fraction:4.0%} {text:<60.60}", end=end, file=sys.stderr, flush=True)
+        elif self.show and sys.stderr.isatty():
+            print(f"\r{self.name}: {fraction:4.0%} {text:<72.72}", end=end, file=sys.stderr, flush=True)
 
     def close(self, job):
         """Show how the job, or the jobs that took turns, ended, and the rates of their records."""
         records = [record for each in getattr(job, "jobs", [job]) for record in each.records]
         finished = job.state == "finished"
-        rates = [_rate(record, len(records) > 1) for record in records] if finished else []
+        rates = [_rate(record, len(records) > 1) for record in records] if finished and self.show else []
         self._show(float(finished), ", ".join([job.state, *filter(None, rates)]), end="\n")

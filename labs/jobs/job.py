@@ -79,17 +79,15 @@ class Job:
         return self.out.read_text(errors="replace").replace("]<stdout>:", "] ")
 
     def progress(self) -> dict[str, Any]:
-        """Where the training is: {fraction, epochs_done, epochs, step, steps, images_per_second}, or {}.
+        """Where the training is: {fraction, epochs_done, epochs, step, steps, images_per_second, workers}, or {}.
 
         The rate is that of the epoch it is in; None in the first one, which holds tracing.
-        Of a batch script the training that runs now, and its number of `workers` as well.
+        Of a batch script it is the training that runs now.
         """
         try:
-            path = self.files_of_trainings(".progress")[-1]
-            progress = json.loads(path.read_text())
+            return json.loads(self.files_of_trainings(".progress")[-1].read_text())
         except (OSError, ValueError, IndexError):
             return {}
-        return progress | ({"workers": int(re.findall(r"_w(\d+)", path.stem)[-1])} if self.batch else {})
 
     def wait(self, timeout: float | None = None, show: bool = True) -> Self:
         """Follow the job to its end; an interrupt stops it. Returns the job itself.
@@ -99,21 +97,21 @@ class Job:
         """
         from labs.jobs import bar
 
-        begin = time.monotonic()
-        with bar.progress_bar(self._label(), self, show) as update:
-            try:
-                while self.state in GOING:
-                    seconds = time.monotonic() - begin
-                    if timeout is not None and seconds > timeout:
-                        self.stop()
-                        break
-                    update(self.progress(), seconds, self._says())
-                    time.sleep(0.05 if seconds < 1 else 0.3)
-                self._settle()
-            except KeyboardInterrupt:
-                self.stop()
-            finally:
-                self.close_records()
+        begin, shown = time.monotonic(), bar.Bar(self._label(), show)
+        try:
+            while self.state in GOING:
+                seconds = time.monotonic() - begin
+                if timeout is not None and seconds > timeout:
+                    self.stop()
+                    break
+                shown.update(self.progress(), seconds, self._says())
+                time.sleep(0.05 if seconds < 1 else 0.3)  # one that is over at once keeps nobody waiting
+            self._settle()
+        except KeyboardInterrupt:
+            self.stop()
+        finally:
+            self.close_records()
+            shown.close(self)
         return self
 
     def _settle(self):
@@ -169,7 +167,7 @@ class Job:
         newest = None
         for path in reversed(self.records):
             with contextlib.suppress(LabsError):
-                run = records.load(path)
+                run = records.load_record(path)
                 newest = newest or run
                 # A training that was told to end has written "failed" itself. Only the newest one, and those that took
                 # turns with it, were running then.

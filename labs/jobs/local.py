@@ -56,7 +56,7 @@ def start_here(name, stem, command, env, batch=False, cwd=None):
         out = _new_out(job)
         err = job.err.open("wb")
     except OSError as problem:
-        raise unwritable(job.out.parent, problem) from None
+        raise files.WriteError(problem.errno, problem.strerror, str(job.out.parent)) from None
     # Where this process is itself in a job of SLURM's, the new job is another one, within that one.
     outside = {key: value for key, value in os.environ.items() if key not in ("SLURM_JOB_ID", "LABS_JOB")}
     if job_id := os.environ.get("SLURM_JOB_ID"):
@@ -96,11 +96,3 @@ def _lock(job, out):
                 "over it, so it was not started. Wait for the end of the first, stop it, or choose another name."
             )
         time.sleep(0.05)
-
-
-def unwritable(runs, problem):
-    """The LabsError of a folder for the runs that cannot be written."""
-    return LabsError(
-        f"Cannot write into {runs}: {problem.strerror}. The job would leave no log, so it was not started. "
-        "Check that the folder is yours and that the disk has room."
-    )

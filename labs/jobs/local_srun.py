@@ -14,7 +14,7 @@ from labs.slurm.directives import launched
 def main(arguments):
     """Become the command that starts the ranks; a text for the error stream where that cannot be."""
     ranks, _, program = launched(arguments)
-    ranks = ranks or os.environ.get("SLURM_NTASKS", "1")
+    ranks = ranks or os.environ.get("SLURM_NTASKS") or os.environ.get("SLURM_TASKS_PER_NODE", "1")
     if not program or not ranks.isdecimal():
         return "usage: srun [--ntasks=RANKS] COMMAND..."
     try:

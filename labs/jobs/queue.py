@@ -11,10 +11,15 @@ from labs.errors import LabsError
 WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
 NOT_ENDED = (*WAITING, "RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT")
 UNKNOWN = "UNKNOWN"
+_LOOK = "Look with `squeue --me` what it did before you try again."
 
 
 class SlurmError(LabsError):
-    """SLURM refused something or did not answer; the text begins with its own words."""
+    """SLURM refused something; the text begins with its own words."""
+
+
+class NoAnswerError(LabsError):
+    """SLURM did not answer, or not clearly: what was asked for may be done all the same."""
 
 
 class State(NamedTuple):
@@ -33,27 +38,27 @@ def available() -> bool:
         return False
     try:
         return re.search(r"\bUP\b", _run(["scontrol", "ping"], 10)) is not None
-    except SlurmError:
+    except LabsError:
         return False
 
 
 def submit(script, *arguments, options=(), folder=None, environment=None):
     """Submit a batch script in `folder` with these options of sbatch; returns the job's id as a text.
 
-    Raises SlurmError with sbatch's own message.
+    Raises SlurmError with sbatch's own message, NoAnswerError where the job may have been submitted nevertheless.
     """
     command = ["sbatch", "--parsable", *options, str(script), *map(str, arguments)]
     answer = _run(command, 60, cwd=folder, env=environment).strip().split("\n")[-1]
     job_id = answer.split(";")[0]  # "12" or "12;cluster"
     if not job_id.isdecimal():
-        raise SlurmError(f"sbatch answered {answer!r}, which is not a job id. Look for the job with `squeue --me`.")
+        raise NoAnswerError(f"sbatch answered {answer!r}, which is not a job id. {_LOOK}")
     return job_id
 
 
 def state(job_id: str) -> State:
     """State of a job, also some minutes after its end.
 
-    Raises SlurmError if SLURM does not answer: the job itself may go on.
+    Raises SlurmError or NoAnswerError if SLURM does not tell: the job itself may go on.
     """
     try:
         said = _run(["scontrol", "--oneliner", "show", "job", job_id]).split("\n")[0]
@@ -75,7 +80,7 @@ def _codes(text):
 
 
 def cancel(job_id: str) -> None:
-    """Cancel a job. A job that has already ended is fine. Raises SlurmError."""
+    """Cancel a job. A job that has already ended is fine. Raises SlurmError, NoAnswerError."""
     try:
         _run(["scancel", job_id])
     except SlurmError as problem:
@@ -84,14 +89,14 @@ def cancel(job_id: str) -> None:
 
 
 def _run(command, seconds: float = 30, **options):
-    """What a command of SLURM's prints. Raises SlurmError with what it says: not there, no answer, refused."""
+    """What a command of SLURM's prints. Raises SlurmError with what it says, if it is there; NoAnswerError."""
     options |= {"capture_output": True, "text": True, "errors": "replace", "stdin": subprocess.DEVNULL}
     try:
         done = subprocess.run(command, timeout=seconds, **options)
     except FileNotFoundError:
         raise SlurmError(f"{command[0]} is not installed here. Load the site's SLURM, or use a login node.") from None
     except subprocess.TimeoutExpired:
-        raise SlurmError(f"{command[0]} did not answer within {seconds:.0f} s. Try again in a minute.") from None
+        raise NoAnswerError(f"{command[0]} did not answer within {seconds:.0f} s. {_LOOK}") from None
     if done.returncode:
         said = [re.sub(rf"^{command[0]}: (?:error: |fatal: )?", "", line) for line in done.stderr.split("\n") if line]
         raise SlurmError("; ".join(said) or f"{command[0]} ended with exit code {done.returncode} and said nothing")

@@ -1,15 +1,16 @@
 """A batch script in SLURM's queue, as a job like any other: submitted, followed, cancelled, explained."""
 
 import contextlib
+import errno
 import os
 import signal
 import time
 from pathlib import Path
 
+from labs import files
 from labs.errors import LabsError
 from labs.jobs import queue
 from labs.jobs.job import GOING, Job
-from labs.jobs.local import unwritable
 
 # By SLURM's word for the end of a job; the files say more (labs.results.failures).
 _ENDS = {
@@ -48,7 +49,7 @@ class SlurmJob(Job):
         if self._seen.state in queue.NOT_ENDED and time.monotonic() - self._asked >= self.pause:
             try:
                 self._seen, self._silent = queue.state(self.job_id), False
-            except queue.SlurmError:
+            except LabsError:
                 self._silent = True
             self._asked = time.monotonic()
         return self._seen
@@ -61,7 +62,7 @@ class SlurmJob(Job):
         return {"COMPLETED": "finished", "CANCELLED": "stopped", queue.UNKNOWN: "unknown"}.get(word, "failed")
 
     def stop(self, patience: float = 60.0) -> None:
-        """Cancel the job (scancel) and wait for its end, at most `patience` seconds. Raises queue.SlurmError."""
+        """Cancel the job (scancel) and wait for its end, at most `patience` seconds. Raises what queue.cancel does."""
         queue.cancel(self.job_id)
         limit = time.monotonic() + patience
         while self.state in GOING and time.monotonic() < limit:
@@ -104,9 +105,9 @@ def submit(script, arguments, name, runs, env, root, options):
     try:  # SLURM accepts a job whose output has no folder, and loses it without a word
         runs.mkdir(parents=True, exist_ok=True)
         if not os.access(runs, os.W_OK):
-            raise PermissionError(13, os.strerror(13))
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as problem:
-        raise unwritable(runs, problem) from None
+        raise files.WriteError(problem.errno, problem.strerror, str(runs)) from None
     output = str(runs.resolve()).replace("%", "%%") + "/%x_%j"
     options = [f"--job-name={name}", f"--output={output}.out", f"--error={output}.err", "--export=ALL", *options]
     # What an enclosing job of SLURM's is must not be taken for what this one is.

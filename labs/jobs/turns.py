@@ -158,17 +158,17 @@ class Turns:
 
         if self.jobs and not self._began and not self._end_asked.is_set():
             self.begin()
-        begin = time.monotonic()
-        with bar.progress_bar(", ".join(self._trainings), self, self.show and self.jobs) as update:
-            try:
-                while self._began and not self._ended.wait(0.3):
-                    update(self.progress(), time.monotonic() - self._began)
-                    if timeout is not None and time.monotonic() - begin > timeout:
-                        break
-            except KeyboardInterrupt:
-                pass
-            finally:
-                self.stop()  # what has not ended, however the waiting ended
+        begin, shown = time.monotonic(), bar.Bar(", ".join(self._trainings), self.show and bool(self.jobs))
+        try:
+            while self._began and not self._ended.wait(0.3):
+                shown.update(self.progress(), time.monotonic() - self._began)
+                if timeout is not None and time.monotonic() - begin > timeout:
+                    break
+        except KeyboardInterrupt:
+            pass
+        finally:
+            self.stop()  # what has not ended, however the waiting ended
+            shown.close(self)
         if self.explain and self.jobs:
             print(*(job.explain() for job in self.jobs), sep="\n")
         return self.jobs

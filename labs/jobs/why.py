@@ -18,7 +18,7 @@ from labs.errors import UseError
 from labs.printed import grouped, printable, several
 from labs.stacks import COMPUTES, EVERY, LOOKS
 
-SILENT = 10.0  # seconds without a word of a process, after which it is not known where it is
+SILENT = 10.0  # seconds without a word of a process, which writes each second: then it is not known where it is
 NO_WORD = {  # states of a process that writes nothing, and what is said of it
     "ended": "has ended: it comes to no collective any more.",
     "killed": "has gone without an end of its own: it was killed. Memory? `dmesg` on {host} may tell.",

@@ -11,7 +11,7 @@ Four kinds of steps on two workers, with the same images per worker:
 import json
 import secrets
 from collections.abc import Sequence
-from statistics import fmean
+from statistics import fmean, geometric_mean
 from typing import Any
 
 from labs import devices, files, jobs, models
@@ -69,7 +69,7 @@ def measure(
     file = (jobs.folder() / f"{name}.breakdown.json").resolve()
     options = {"file": str(file), "strategy": strategy, "model": model, "image_size": image_size}
     options |= {"local_batches": sizes, "kinds": [kind for kind in KINDS if kind in kinds]}
-    options |= {"rounds": rounds, "steps": steps}
+    options |= {"rounds": whole("rounds", rounds), "steps": whole("steps", steps)}
     options |= {"order_seed": secrets.randbelow(2**31)}  # all workers draw the same orders
     job = jobs.start("-m", "labs.measure.breakdown_program", json.dumps(options), name=name, **started[strategy])
     job.wait(show=show)
@@ -134,8 +134,8 @@ def parts(measured: dict[str, Any]) -> dict[str, tuple[float, tuple[float, float
 
 
 def efficiency(measured: dict[str, Any], local_batch: int | None = None) -> tuple[float, tuple[float, float] | None]:
-    """(step alone / step with exchange, (low, high)) at a local batch: the efficiency of both workers. The mean over
-    rounds of the ratio within a round; the 95 % t interval is one of its logarithm."""
+    """(step alone / step with exchange, (low, high)) at a local batch: the efficiency of both workers. The geometric
+    mean over rounds of the ratio within a round; the 95 % t interval is one of its logarithm."""
     kinds = means(measured, local_batch)
     ratios = [alone / exchange for alone, exchange in zip(*(kinds[kind] for kind in EFFICIENCY), strict=True)]
-    return fmean(ratios), intervals.mean(ratios).interval
+    return geometric_mean(ratios), intervals.mean(ratios).interval

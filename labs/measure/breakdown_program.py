@@ -36,7 +36,7 @@ def take_turns(
     take(kind, local batch, number of the round): a list with what each process has measured, None for one at rest.
         Besides steps it is asked to "read" batches alone, to "reduce" messages of the gradient's size (seconds of
         each), and for the "moment" before the first round and after each (labs.devices.moment).
-    report: is called with a line for each round
+    report: is called with a line for each round, and flush=True
     """
     seconds = {size: {kind: [] for kind in EFFICIENCY} for size in local_batches}
     seconds[local_batches[0]] = {kind: [] for kind in kinds}

@@ -102,7 +102,8 @@ def table(result: dict[str, Any]) -> str:
         batch, seconds = trial["batch"], trial["seconds"]
         outcome = f"fits ({seconds:.3g} s a step, {digits(batch / seconds)} images/s)" if seconds else "out of memory"
         lines.append(f"{batch:>7}  {outcome}")
-    lines.append(f"largest batch that fits: {result['largest']}")
+    fails = f"; {result['fails']} does not" if result["fails"] else ""
+    lines.append(f"largest batch that fits: {result['largest']}{fails}")
     if result["evidence"]:
         evidence = result["evidence"]
         lines.append(f"evidence: {evidence['file']}, line {evidence['line_number']}:\n  {evidence['line'].strip()}")

@@ -25,7 +25,7 @@ def configuration(plan: Preset, model: str, workers: int, strategy: str, seed: i
 def reusable(path: str | Path, wanted: Configuration) -> Run | None:
     """The run on record in `path` if it is finished, of the configuration `wanted`, and of these versions, or None."""
     with contextlib.suppress(RecordError):
-        run = records.load(path)
+        run = records.load_record(path)
         fits = run.configuration.fulfils(wanted) and run.versions == devices.versions(wanted.strategy)
         return run if fits and run.state == "finished" else None
 
@@ -36,15 +36,12 @@ def groups(
     """(network, {name of a run: its number of workers}) of all that take turns with each other: 1 worker with each of
     the other numbers; without 1, each alone. counts: numbers of workers, in order.
     """
-
-    def run_name(name, count, ending=""):
-        return f"{name}_{strategy}_w{count}_b{plan.local_batch * count}{ending}"
-
     in_pairs = counts[0] == 1 and len(counts) > 1
     for name in names:
         for number, count in enumerate(counts[1:] if in_pairs else counts):
-            group = {run_name(name, count): count}
-            yield name, {run_name(name, 1, f"_beside_w{count}" if number else ""): 1} | group if in_pairs else group
+            group = {records.run_name(name, strategy, count, plan.local_batch * count): count}
+            one = records.run_name(name, strategy, 1, plan.local_batch) + (f"_beside_w{count}" if number else "")
+            yield name, {one: 1} | group if in_pairs else group
 
 
 def run(
@@ -142,7 +139,7 @@ def check_study(
     for count in counts:
         data.check_batch(len(images), plan.local_batch * count, count)
     for count, launcher in (launchers or {}).items():
-        launch.command(count, launcher)
+        launch.check(count, launcher)
 
 
 def _on_record(paths, wanted):

@@ -5,7 +5,7 @@
 
 course     what there is to report: notebooks, answers, scripts, runs
 private    names of people and machines and paths, taken out of what leaves this machine
-evidence   tables, figures and lines of logs, made from the run records
+evidence   the table of speedups and others, figures and lines of logs, made from the run records
 stale      what the evidence does not carry, or not any more
 gather     the report of a course, as report.json holds it
 content    what a student wrote, made fit for a page

@@ -8,7 +8,7 @@ import zipfile
 
 from labs.files import digest
 from labs.printed import as_json, mapped
-from labs.report.course import excerpt
+from labs.report.course import excerpt, stem_of
 
 _PICTURE = re.compile(r"(;base64,[A-Za-z0-9+/=]{256,})")  # inside of HTML; the parts between have even numbers
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -64,7 +64,7 @@ def _work(course, report):
     yield from ((course.root / script["file"], code) for task in report["tasks"] for script in task["scripts"])
     yield from ((course.runs / name, record) for name in ["progress.json", *course.searches_and_breakdowns])
     yield from ((course.runs / f"{name}.json", record) for name in course.runs_on_record)
-    for name in [*course.runs_on_record, *(file.rsplit(".", 2)[0] for file in course.searches_and_breakdowns)]:
+    for name in [*course.runs_on_record, *map(stem_of, course.searches_and_breakdowns)]:
         yield from ((path, log) for ending in (".out", ".err") if (path := course.log(name, ending)))
 
 

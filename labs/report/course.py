@@ -80,7 +80,7 @@ class Course:
         found = {}
         for path in sorted(self.runs.glob("*.json")):
             with suppress(LabsError, OSError):
-                run = records.load(path)
+                run = records.load_record(path)
                 if run.name == path.stem or not files.newer_names(path.stem):
                     found[path.stem] = run
         return found
@@ -160,6 +160,11 @@ def course_around(start: str | Path = ".") -> Course:
         course.fresh = fresh_files(root)
         course.released = stamp_of(root).notebooks
     return course
+
+
+def stem_of(file):
+    """The name of a search or breakdown, as its log has it, from that of its file (NAME.maxbatch.json)."""
+    return file.rsplit(".", 2)[0]
 
 
 def excerpt(content, most=MOST_BYTES):

@@ -1,6 +1,6 @@
 """The report as PDF: PDF/UA-1 by Typst, with the fonts that it and matplotlib bring along and no others.
 
-The same Report and figures give the same bytes.
+The same report (labs.report.gather) and figures give the same bytes.
 """
 
 import io

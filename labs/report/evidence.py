@@ -10,13 +10,14 @@ from labs.files import digest
 from labs.measure import breakdown, maxbatch
 from labs.printed import digits, grouped, several
 from labs.report import content
-from labs.report.course import excerpt
+from labs.report.course import excerpt, stem_of
 from labs.results import failures, log, metrics, verdict
 from labs.results import tables as of_runs
 from labs.results.text import split_rank
 from labs.show import plots
 
 MOST_LINES, LONGEST = 60, 400  # of a log that is shown, and characters of each of its lines
+BEGINNING = 12  # lines of a log that are shown whatever they say: the headers of a job and of its training
 _TOLD = re.compile(r"Epoch \d+/\d+$|Epoch \d+: early stopping|Repeat \d+ of \d+\b")
 # The columns of the two tables of runs, as in labs.results.tables.
 SPEED = ("batch (global)", "epoch (s)", "images/s", "speedup", "efficiency")
@@ -38,7 +39,7 @@ def tables(course, item, names):
         made.append(_runs(runs, "Speed, without the first epoch of each training", SPEED, notes))
         made.append(_runs(runs, "What was learnt", LEARNING))
     for name, data in course.searches_and_breakdowns.items():
-        if course.matching(item.evidence.runs, [name.split(".")[0]]):
+        if course.matching(item.evidence.runs, [stem_of(name)]):
             with suppress(LabsError, KeyError, TypeError, ValueError, AttributeError):  # a damaged one
                 made.append(_search(data) if name.endswith(".maxbatch.json") else _parts(name, data))
     return made + _verdicts(runs, item.evidence.networks)
@@ -82,7 +83,7 @@ def _parts(name, data):
         [part, digits(1e3 * seconds, 4) + _between(interval and [1e3 * end for end in interval])]
         for part, (seconds, interval) in parts.items()
     ]
-    caption = f"Parts of a step of {data['model']} ({data['kind']}, {name.split('.')[0]})"
+    caption = f"Parts of a step of {data['model']} ({data['kind']}, {stem_of(name)})"
     said = dict.fromkeys([*data["notes"], *breakdown.too_noisy(parts)])
     notes = [f"{note[:1].upper()}{note[1:]}." for note in said]
     return _table(caption, ["part", "ms per step"], rows, notes)
@@ -170,7 +171,8 @@ def _lines(course, path):
     text, _ = excerpt(path.read_bytes())
     ranked = map(split_rank, content.shown(text).split("\n"))
     lines = [line.rstrip() for rank, line in ranked if rank in (None, 0)] if path.suffix == ".out" else []
-    chosen = lines[:12] + [line for line in lines[12:] if _TOLD.match(line) or log.result(line) or log.header(line)]
+    told = (_TOLD.match, log.epoch_of_line, log.header_of_line)
+    chosen = lines[:BEGINNING] + [line for line in lines[BEGINNING:] if any(look(line) for look in told)]
     chosen = _cut([line for line in chosen if line], MOST_LINES)
     if problem := failures.failure(path):
         chosen.append(f"line {problem['line_number']}: {problem['line']}  <- {problem['kind']}")

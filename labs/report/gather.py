@@ -21,7 +21,7 @@ from labs.checks.tasks import handed_in
 from labs.files import digest
 from labs.printed import grouped, several
 from labs.report import evidence, stale
-from labs.report.course import Course
+from labs.report.course import Course, stem_of
 
 
 def gather_report(course: Course, name: str | None = None) -> tuple[dict, dict[str, Any]]:
@@ -37,8 +37,8 @@ def gather_report(course: Course, name: str | None = None) -> tuple[dict, dict[s
         task["tables"] = evidence.tables(course, item, task["runs"])
         task["figures"] = [part for part, _ in figures]
         task["scripts"] = list(evidence.scripts(course, item))
-        searches = [file.removesuffix(".maxbatch.json") for file in course.searches_and_breakdowns]
-        names = [*task["runs"], *course.matching(item.evidence.runs, searches)] if task["kind"] == "answer" else []
+        others = map(stem_of, course.searches_and_breakdowns)
+        names = [*task["runs"], *course.matching(item.evidence.runs, others)] if task["kind"] == "answer" else []
         task["logs"] = list(evidence.logs(course, names, shown_logs))
     items = []
     for row in (row for row in course.rows.values() if row["kind"] != "answer"):

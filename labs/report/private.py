@@ -10,7 +10,8 @@ from pathlib import Path
 
 USERS = ("USER", "LOGNAME", "JUPYTERHUB_USER")  # environment variables
 ACCOUNTS = ("SBATCH_ACCOUNT", "SLURM_JOB_ACCOUNT")
-COMMON = {"", "home", "localhost", "root", "user"}  # names that tell nothing, and stay
+# Names that tell nothing, and stay.
+COMMON = {"", "gpu", "home", "laptop", "localhost", "login", "node", "root", "student", "user"}
 _PART = r"[^\s/:\"',;()<>|]"  # a character of a path's part, where paths end in logs
 _PATH = re.compile(rf"(?<![\w.>])(?:~\w*)?/(?:{_PART}+/)+({_PART}*)")
 _PACKAGE = re.compile(r"lib/python3\.\d+/(?:site-packages/)?(.+)")
@@ -32,7 +33,8 @@ class Private:
         users = {os.environ.get(name, "") for name in USERS} | {Path.home().name}
         with suppress(KeyError):  # a user id without a name, as in a container
             entry = pwd.getpwuid(os.getuid())
-            users |= {entry.pw_name, *entry.pw_gecos.partition(",")[0].split()}
+            # The whole name: a part of it, as Will or A, can be a word of what a student writes.
+            users |= {entry.pw_name, entry.pw_gecos.partition(",")[0].strip()}
         nodes = {name for text in logs for listed in _NODES.findall(text) for name in hosts(listed)}
         words = dict.fromkeys(users, "<user>")
         words |= {os.environ.get(name, ""): "<account>" for name in ACCOUNTS}

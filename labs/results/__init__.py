@@ -2,7 +2,7 @@
 
 load, table, compare    files to runs, runs to a table, two networks to a verdict: what notebooks ask for
 
-run         a run: its record's form, reading and writing; how it was trained
+run         a run: its record, checked when it is read back; how it was trained
 log         read what Keras' fit printed
 text        the lines of a log, also of a large one
 failures    the line that proves a failure, and what to do

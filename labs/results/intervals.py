@@ -24,7 +24,8 @@ class Estimate:
     """A value, its 95 % interval (low, high) or None, and what a reader must know about them.
 
     Also its parts: the logarithm in the middle of the interval and its standard error with its degrees of freedom (None
-    where a sample is one value, which has no spread and so no interval), and the factors (low, high) of the rounding.
+    where a sample is one value, which has no spread and so no interval), and the factors (low, high) of the rounding;
+    and whether the ratios of which it is the mean are `changing`.
     """
 
     value: float | None
@@ -34,6 +35,7 @@ class Estimate:
     error: float | None = None
     degrees: float | None = None
     rounding: tuple[float, float] = (1.0, 1.0)
+    changing: bool = False
 
     @property
     def rounded(self) -> tuple[float, float] | None:
@@ -120,11 +122,12 @@ def paired(above: Sequence[float], below: Sequence[float], resolutions: tuple[fl
 
     Such as two epochs of one round; values > 0. The geometric mean of the pairs' ratios, with Student's t on their
     logarithms: what changes from pair to pair, but not within one, is not in the interval. resolutions: steps to which
-    above and below are rounded. One pair gives no interval. CHANGING is noted where it holds.
+    above and below are rounded (in notebook 10; records are not). One pair gives no interval. Where the ratios are
+    `changing`, this is noted.
     """
     ratios = [a / b for a, b in zip(above, below, strict=True)]
     logs = [math.log(ratio) for ratio in ratios]
-    centre, notes = fmean(logs), (CHANGING,) if changing(ratios) else ()
+    centre = fmean(logs)
     half_above, half_below = (
         step / 2 / fmean(values) for step, values in zip(resolutions, (above, below), strict=True)
     )
@@ -134,7 +137,8 @@ def paired(above: Sequence[float], below: Sequence[float], resolutions: tuple[fl
     if len(logs) < 2:
         return Estimate(math.exp(centre), None, ("1 round: no interval; measure 3 or more",))
     parts = [(variance(logs) / len(logs), len(logs) - 1)]
-    return _estimate(math.exp(centre), centre, parts, (max(0.0, 1 - half), 1 + half), notes)
+    found = _estimate(math.exp(centre), centre, parts, (max(0.0, 1 - half), 1 + half))
+    return replace(found, changing=True, notes=(CHANGING,)) if changing(ratios) else found
 
 
 def ratio(above: Estimate, below: Estimate) -> Estimate:
@@ -154,7 +158,7 @@ def ratio(above: Estimate, below: Estimate) -> Estimate:
     return _estimate(value, above.centre - below.centre, parts, rounding)
 
 
-def _estimate(value, centre, parts, rounding, notes=()):
+def _estimate(value, centre, parts, rounding):
     """The Estimate around exp(centre) of a sum of means of logarithms, with rounding on top of both ends.
 
     parts: (square of the standard error, degrees of freedom) of each mean. Welch's t with the degrees of freedom of
@@ -164,4 +168,4 @@ def _estimate(value, centre, parts, rounding, notes=()):
     error, degrees = math.sqrt(total), total**2 / spread if spread else 1.0
     reach = t_quantile(degrees) * error if error else 0.0
     low, high = math.exp(centre - reach) * rounding[0], math.exp(centre + reach) * rounding[1]
-    return Estimate(value, (min(low, value), max(high, value)), notes, centre, error, degrees, rounding)
+    return Estimate(value, (min(low, value), max(high, value)), (), centre, error, degrees, rounding)

@@ -18,6 +18,7 @@ from labs.results.run import NoRecordError, RecordError, Run
 
 LOGS = (".out", ".log", ".txt")
 TYPES = (".json", *LOGS, ".err")
+IN_FOLDERS = (".json", ".out", ".log", ".err")  # a .txt there may be anything, as the table of a study
 
 
 def load(
@@ -30,8 +31,8 @@ def load(
 ) -> list[Run]:
     """The runs in the files, measured together (labs.results.metrics.measure).
 
-    paths: .json records, logs (.out .log .txt), .err files, or folders of them, also copied from a cluster. Of one job
-        its records are preferred to its log, and its .err explains its failure
+    paths: .json records, logs (.out .log .txt), .err files, or folders of them (a .txt in a folder is no log), also
+        copied from a cluster. Of one job its records are preferred to its log, and its .err explains its failure
     images, model, workers, global_batch: what logs do not say: images in the data set, name of the network, number of
         workers, images per step of all of them
 
@@ -63,7 +64,7 @@ def _jobs(paths):
             raise UseError(f"{path}: not a regular file of a type that is read ({', '.join(TYPES)}).")
         inside = _inside(path) if path.is_dir() else [path]
         if not inside:
-            raise UseError(f"{path}: no results ({', '.join(TYPES)}) in this folder. Did the jobs write here?")
+            raise UseError(f"{path}: no results ({', '.join(IN_FOLDERS)}) in this folder. Did the jobs write here?")
         for file in inside:
             jobs.setdefault(file.with_suffix(""), {})[file.suffix] = file
     scripts = {_script(stem) for stem, job in jobs.items() if ".json" in job}  # whose trainings have records
@@ -81,7 +82,7 @@ def _inside(folder):
     files = []
     for path in sorted(folder.iterdir()):
         stem, out = path.with_suffix(""), path.with_suffix(".out")
-        if path.suffix not in (".json", ".out", ".log", ".err") or not path.is_file() or _replaced(stem):
+        if path.suffix not in IN_FOLDERS or not path.is_file() or _replaced(stem):
             continue
         if path.suffix == ".json":
             files += [path] if _is_record(path) else []
@@ -99,14 +100,14 @@ def _replaced(stem):
     if not any(stem.with_name(f"{name}{end}").exists() for name in newer_names(stem.name) for end in (".json", ".out")):
         return False
     with suppress(LabsError):
-        return records.load(stem.with_name(f"{stem.name}.json")).name != stem.name
+        return records.load_record(stem.with_name(f"{stem.name}.json")).name != stem.name
     return True
 
 
 def _is_record(path):
     """Whether a .json is a run record, if a broken one; others are progress, settings, timelines."""
     try:
-        records.load(path)
+        records.load_record(path)
     except RecordError as problem:
         return not isinstance(problem, NoRecordError)
     return True
@@ -117,7 +118,7 @@ def _read(stem, job, options):
     log = next((job[kind] for kind in LOGS if kind in job), stem.with_name(f"{stem.name}.out"))
     err = job.get(".err", stem.with_name(f"{stem.name}.err"))
     if ".json" in job:
-        run = records.load(job[".json"])
+        run = records.load_record(job[".json"])
         script = _script(stem)
         if script != stem and script.with_name(f"{script.name}.out").is_file():
             run.job_id = run.job_id or script.name  # one job, also where no record says its number

@@ -83,7 +83,7 @@ class Result:
     bar: bool
 
 
-def result(line: str) -> Result | None:
+def epoch_of_line(line: str) -> Result | None:
     """The results in a whole line (without rank prefix, colours and control characters), or None for another line.
 
     A line gives the time in whole seconds, and perhaps per epoch and per step. Of those that agree with the whole
@@ -112,7 +112,7 @@ def result(line: str) -> Result | None:
     return Result(steps, Epoch(seconds=time, resolution=width, metrics=metrics), bar)
 
 
-def header(line: str) -> dict:
+def header_of_line(line: str) -> dict:
     """What a line says about the run, {field: value}: `Model ResNet50V2 2 GPUs` gives model and workers."""
     if model := _MODEL.match(line):
         return {"model": model[1], "workers": int(model[2])}
@@ -121,7 +121,7 @@ def header(line: str) -> dict:
 
 
 @dataclass
-class _Part:
+class _RunInLog:
     """What a log says of one run."""
 
     headers: dict = field(default_factory=dict)  # None for what it says in two ways
@@ -190,8 +190,8 @@ class _Part:
 
 
 def _parts(name, lines):
-    """The _Parts in the lines (number, text) of one rank. Those that only a header shows are kept: they failed."""
-    parts = [_Part()]
+    """The _RunInLogs in the lines (number, text) of one rank. Those that only a header shows are kept: they failed."""
+    parts = [_RunInLog()]
     for number, line in lines:
         part = parts[-1]
         if epoch := _EPOCH.search(line):
@@ -203,13 +203,13 @@ def _parts(name, lines):
             part.repeats[-1] = []  # also of one that was cut, and is begun again
         elif _ENDED.search(line):
             part.ended = part.ended or (line.strip() if part.truncated else None)
-        elif outcome := result(line):
+        elif outcome := epoch_of_line(line):
             if part.repeats[-1] and not part.ended:
                 part.repeats[-1][-1][1][number] = outcome  # of a bar, the last update in its line
-        elif values := header(line.strip()):
+        elif values := header_of_line(line.strip()):
             begun = any(part.repeats)
             if "model" in values and (begun or part.headers.get("model", values["model"]) != values["model"]):
-                parts.append(part := _Part())
+                parts.append(part := _RunInLog())
             if "model" in values or not begun:
                 for key, value in values.items():
                     part.headers[key] = value if part.headers.get(key, value) == value else None
@@ -224,7 +224,7 @@ def _begin(parts, name, number, planned):
         if number > 1:
             why = part.ended or "another call of fit"
             notes = [f"goes on at epoch {number} ({why}): its first epoch is warm-up again"]
-        parts.append(part := _Part(headers=part.headers if number > 1 else {}, notes=notes))
+        parts.append(part := _RunInLog(headers=part.headers if number > 1 else {}, notes=notes))
     if part.repeats[-1] and (number, planned) != (part.number + 1, part.planned):
         raise LogError(
             f"{name}: epoch {number} of {planned} begins after epoch {part.number} of {part.planned}, and no line says "

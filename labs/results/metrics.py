@@ -26,7 +26,7 @@ from labs.results import intervals
 from labs.results.intervals import UNKNOWN, Estimate
 from labs.results.run import Run
 
-SHORTEST = 1e-9  # seconds: shorter times are of nothing that was measured
+SHORTEST_EPOCH = 1e-9  # seconds: shorter times are of nothing that was measured
 # Share of all cores, 0 to 1: in a round in which other programs took more, they were measured as well. Where the bound
 # lies is a choice: on 2 cores this is 40 % of the core of one of 2 workers.
 DISTURBED = 0.2
@@ -50,7 +50,7 @@ def epoch_images(run: Run) -> tuple[int | None, str | None]:
         return counted.pop(), None
     images, steps, batch = run.dataset_images, run.steps, run.global_batch
     if images is None:
-        return None, "images per epoch are not known (give --images)"
+        return None, "the images in the data set are not known (give --images)"
     if not batch or not steps:
         return None, "global batch or steps are not known: images/second would be a guess (give --global_batch)"
     if steps == math.ceil(images / batch):
@@ -77,7 +77,7 @@ def _times(run):
     notes = []
     if short := len(run.repeats) - len(run.steady):
         notes.append(f"{several(short, 'repeat')} with a single epoch, which is warm-up: no time is left")
-    if any(time < SHORTEST for time in times):
+    if any(time < SHORTEST_EPOCH for time in times):
         return [], 0.0, [*notes, "epochs rounded to 0 s: too short for a log in whole seconds"]
     return times, resolution, notes
 

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 from typing_extensions import TypedDict  # pydantic refuses that of typing before Python 3.12
 
 from labs import devices, files, schema
-from labs.errors import LabsError, UseError
+from labs.errors import UseError
 from labs.printed import grouped, several
 from labs.results.failures import Failure
 from labs.results.intervals import UNKNOWN, Estimate
@@ -33,7 +33,7 @@ class NoRecordError(RecordError):
     """The file holds JSON, but no run record."""
 
 
-class Part(BaseModel):
+class _Strict(BaseModel):
     """Numbers are finite, and nothing is converted: "2" is refused as a number. What a newer kit has added is kept."""
 
     model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False, ser_json_inf_nan="constants")
@@ -44,7 +44,7 @@ class Part(BaseModel):
 SHARED = ("model", "dataset", "image_size", "precision")
 
 
-class Configuration(Part):
+class Configuration(_Strict):
     """How a training was run; None if not known. `images` is what was asked for, None for the whole data set.
 
     global_batch, local_batch: images per step of all workers, and of one; image_size: pixels per side; repeats:
@@ -79,7 +79,7 @@ class Configuration(Part):
         return all(getattr(self, name, None) == getattr(wanted, name) for name in wanted.model_fields_set)
 
 
-class Epoch(Part):
+class Epoch(_Strict):
     """One finished epoch of one repeat (both counted from 0): seconds, images processed, and each step's seconds.
 
     resolution: width of the rounding of `seconds` in a log, 0 in a record. The steps hold no validation. Where
@@ -107,7 +107,7 @@ class Machine(TypedDict, total=False):
     gpus: list[str] | None
 
 
-class Run(Part):
+class Run(_Strict):
     """One configuration and its epochs, where, when and with what it was made. What is not known is None.
 
     kind: "measured", or "recorded" of one that came with the kit or is known from a log only (what is "simulated" is no
@@ -222,7 +222,12 @@ class Run(Part):
 _OWN = {name for name, field in Run.model_fields.items() if field.exclude}  # which no record has
 
 
-def load(path: str | Path) -> Run:
+def run_name(model: str, strategy: str, workers: int, global_batch: int) -> str:
+    """The name of a run that says what is trained."""
+    return f"{model}_{strategy}_w{workers}_b{global_batch}"
+
+
+def load_record(path: str | Path) -> Run:
     """The run that a record file (runs/<name>.json) describes.
 
     Raises RecordError if the file cannot be read or holds what cannot be true (NoRecordError: something else).
@@ -240,7 +245,7 @@ def load(path: str | Path) -> Run:
 
 
 def of_json(data: object, where: str | Path) -> Run:
-    """The run that the parsed JSON of a record describes; `where`, its file, is named in the errors of `load`."""
+    """The run that the parsed JSON of a record describes; where: its file, which the errors of `load_record` name."""
     if not isinstance(data, dict) or "epochs" not in data:
         raise NoRecordError(f"{where}: not a run record. Give the .json that a training left in its folder of runs.")
     if (version := data.get("version")) != VERSION:
@@ -264,12 +269,6 @@ def of_json(data: object, where: str | Path) -> Run:
 def save_record(path: str | Path, run: Run) -> None:
     """Write a record atomically: whoever reads `path` sees the old record or the new one, never half of one.
 
-    Raises LabsError (unwritable folder, full disk); an older record then stays as it was.
+    Raises files.WriteError (unwritable folder, full disk); an older record then stays as it was.
     """
-    try:
-        files.write(path, run.model_dump_json(indent=1))
-    except OSError as problem:
-        raise LabsError(
-            f"Cannot write the run record {path}: {problem.strerror or problem}. Without it the run leaves no "
-            "evidence. Check that the folder is yours and that the disk has room, or choose another with --runs."
-        ) from None
+    files.write(path, run.model_dump_json(indent=1))

@@ -33,7 +33,9 @@ def table(runs: Sequence[Run]) -> str:
     """
     columns = {"run": [f"{n} {run.source}{' FAILED' if run.failure else ''}" for n, run in enumerate(runs, 1)]}
     for heading, (name, write) in COLUMNS.items():
-        cells = [_cell(run, name, write) for run in runs]
+        cells = [said(run, name, write) or "-" for run in runs]
+        if name == "workers":
+            cells = [cell + "*" * bool(run.oversubscribed) for cell, run in zip(cells, runs, strict=True)]
         if any(cell != "-" for cell in cells):
             columns[heading] = cells
         if name == "steps":
@@ -57,11 +59,6 @@ def counted(run: Run) -> int:
     return len(rounds) or len(run.steady)
 
 
-def _cell(run, name, write):
-    mark = "*" if name == "workers" and run.oversubscribed else ""
-    return (said(run, name, write) or "-") + mark
-
-
 def said(run: Run, name: str, write) -> str:
     """What a run says of itself, or a measure and what stands behind it (`span`), as text; "" where it is not known.
     `write` writes a number."""
@@ -70,17 +67,17 @@ def said(run: Run, name: str, write) -> str:
     return "" if value is None else write(value) + span(run, name, write)
 
 
-def span(run: Run, name: str, text) -> str:
+def span(run: Run, name: str, write) -> str:
     """What stands behind an Estimate of a run: " [low, high]", its interval; of 1 run " (1 run, low to high)", what
-    rounding leaves open, or " (1 run)"; nothing behind counts and the 1 of a baseline. `text` writes a number."""
+    rounding leaves open, or " (1 run)"; nothing behind counts and the 1 of a baseline. `write` writes a number."""
     estimate = getattr(run, name)
     if not hasattr(estimate, "interval") or (run.workers == 1 and name in ("speedup", "efficiency")):
         return ""
     if estimate.interval:
-        return " [{}, {}]".format(*map(text, estimate.interval))
+        return " [{}, {}]".format(*map(write, estimate.interval))
     if name.startswith("final_"):
         return ""
-    low, high = map(text, estimate.rounded or (0, 0))
+    low, high = map(write, estimate.rounded or (0, 0))
     return f" (1 run, {low} to {high})" if low != high else " (1 run)"
 
 

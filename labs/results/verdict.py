@@ -17,17 +17,24 @@ from labs.results import intervals, metrics
 from labs.results.run import Run
 
 YES, NO, OPEN = "yes", "no", "can't tell"
-MATTERS = 0.05  # a difference of 5 % of efficiency
+MATTERS = 0.05  # a difference of 5 % of efficiency: a choice: of 20 GPUs, one
 NOT_IN_TURNS, STILL_CHANGING = "not in turns", "still changing"  # why nothing can be told
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """answer: YES, NO or OPEN; ratio: of the two efficiencies; interval: of the ratio, 95 %, None where the runs did
-    not take turns, for one round, and for times shorter than their rounding; matters: the smallest relative difference
-    that matters; smallest: the difference that, seen in data with this spread, would have counted as real; reliable:
-    the true difference that 4 of 5 such studies find; names of what was compared; notes; why it cannot be told although
-    the interval would say so, or None."""
+    """Whether the efficiencies differ.
+
+    answer: YES, NO or OPEN
+    ratio: of the two efficiencies
+    interval: of the ratio, 95 %; None where the runs did not take turns, for one round, and for times shorter than
+        their rounding
+    matters: the smallest relative difference that matters
+    smallest: the difference that, seen in data with this spread, would have counted as real
+    reliable: the true difference that 4 of 5 such studies find
+    names: of what was compared
+    why: why it cannot be told although the interval would say so, or None
+    """
 
     answer: str
     ratio: float
@@ -120,7 +127,7 @@ def compare(runs: Iterable[Run], first: str, second: str, workers: int = 2, *, m
         notes += [f"{name}: {busy}"] if busy else []
         if not rounds:
             why = NOT_IN_TURNS
-        elif intervals.CHANGING in gains[-1].notes:
+        elif gains[-1].changing:
             why, notes = why or STILL_CHANGING, [*notes, f"{name}: {intervals.CHANGING}"]
     estimate = intervals.ratio(*gains)
     if why == NOT_IN_TURNS:

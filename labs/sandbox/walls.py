@@ -79,7 +79,7 @@ def options(given, read_only, size):
     else:  # what setpriv needs
         words += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
     words += [*_system(), "--proc", "/proc", "--dev", "/dev"]
-    for folder, mode in (("/tmp", "0777"), ("/dev/shm", "1777")):
+    for folder, mode in ((WRITTEN, "0777"), ("/dev/shm", "1777")):
         words += ["--size", str(size), "--perms", mode, "--tmpfs", folder]
     for folder in (WORK, ENVIRONMENT["HOME"]):
         words += ["--perms", "0777", "--dir", folder]

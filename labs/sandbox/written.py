@@ -4,7 +4,7 @@ import contextlib
 import os
 import stat
 
-DEEPEST = 40  # folders in folders
+DEEPEST = 40  # folders in folders: a walk ends, however deep a program has made them
 
 
 def collect(folder: int, most_bytes: int, most_files: int) -> dict[str, bytes]:

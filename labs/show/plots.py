@@ -147,6 +147,7 @@ def rounds(run: Run, baseline: Run) -> "Figure":
         times.plot(numbers, seconds, color=colour, marker=marker, label=name)
         sentences.append(f"Seconds of an epoch on {name} by round: {', '.join(map(_digits, seconds))}.")
     ratios = [factor * ratio for ratio in ratios]
+    sentences.append(f"Speedup by round: {', '.join(map(_digits, ratios))}; geometric mean {found.value:.3g}.")
     gain.plot(counted, ratios, "D", color=COLOURS[2], label=f"each round ({run.kind})")
     if left := [n for n in numbers if n not in counted]:
         beside = [factor * baseline.rounds[n] / run.rounds[n] for n in left]
@@ -163,7 +164,6 @@ def rounds(run: Run, baseline: Run) -> "Figure":
         axis.set(xlabel="round", xticks=numbers, ylim=(0, 1.08 * axis.dataLim.y1))
     times.legend(fontsize=9, loc="lower left")
     legend(gain)
-    sentences.insert(2, f"Speedup by round: {', '.join(map(_digits, ratios))}; geometric mean {found.value:.3g}.")
     return finished(figure, " ".join(sentences), run.kind, baseline.kind, runs=(baseline, run))
 
 

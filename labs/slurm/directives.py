@@ -7,6 +7,7 @@ else that looks like a directive is a comment, and sbatch says nothing about it.
 
 import difflib
 import getopt
+import math
 import re
 import shlex
 from typing import NamedTuple
@@ -35,7 +36,8 @@ _LETTERS = {
 }  # fmt: skip
 _LONG = [*(f"{name}=" for name in _SBATCH_WITH_VALUE), "tasks-per-node="]
 _SHORT = "".join(letter + ":" * (name in _SBATCH_WITH_VALUE) for letter, name in _LETTERS.items())
-LAUNCHERS = ("srun", "horovodrun", "mpiexec", "mpirun")  # of programs with several processes
+SUPPORTED = ("horovodrun", "mpiexec", "srun")  # the launchers that the kit starts, the first by default
+LAUNCHERS = (*SUPPORTED, "mpirun")  # of programs with several processes
 # Options of launchers that name the number of processes, and all whose value is the next word; srun has sbatch's, too.
 PROCESSES = ("-n", "-np", "--n", "--np", "--ntasks", "--num-proc")
 WITH_VALUE = {*PROCESSES, *(f"--{name}" for name in _SBATCH_WITH_VALUE)}
@@ -87,9 +89,8 @@ class BatchScript(NamedTuple):
     def resources(self):
         """What the script asks for, as a dict of numbers; None for what it does not name.
 
-        cpus_per_task: as in the directive. nodes (the most of a range), tasks (all of the job),
-        tasks_per_node, gpus_per_node, cpus_per_node: what follows, with SLURM's defaults (one node, one task a node,
-        one CPU a task, no GPU). time_minutes.
+        nodes (the most of a range), tasks (all of the job), tasks_per_node, gpus_per_node, cpus_per_node: what follows,
+        with SLURM's defaults (one node, one task a node, one CPU a task, no GPU). time_minutes.
         """
         names = ("ntasks", "ntasks-per-node", "cpus-per-task", "cpus-per-gpu", "gpus-per-task")
         ntasks, per_node, cpus, per_gpu, gpus_per_task = (number(self.value(name)) for name in names)
@@ -105,7 +106,6 @@ class BatchScript(NamedTuple):
             "tasks_per_node": tasks_per_node,
             "gpus_per_node": gpus,
             "cpus_per_node": (per_gpu or 1) * gpus if by_gpu else tasks_per_node * (cpus or 1),
-            "cpus_per_task": cpus,
             "time_minutes": minutes(self.value("time")),
         }
 
@@ -135,6 +135,8 @@ def number(text):
 
 def minutes(text):
     """Minutes in a time of SLURM's ("30", "30:00", "1:00:00", "1-12", "1-12:30:00"), as a float, or None."""
+    if str(text).strip().upper() in ("UNLIMITED", "INFINITE", "-1"):
+        return math.inf
     match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", str(text).strip())
     if not match:
         return None

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, create_model, model_validator
 from labs import presets, schema
 from labs.errors import UseError
 from labs.schema import Section, wrong
-from labs.slurm.directives import minutes
+from labs.slurm.directives import SUPPORTED, minutes
 
 # Personal settings: key in <site>.local.toml -> the environment variable that says the same, and goes before the file.
 PERSONAL = {
@@ -85,7 +85,7 @@ class SiteSoftware(Section):
 
     modules: list[Module] = []
     python: list[Word] = Field(min_length=1)
-    launcher: Literal["srun", "horovodrun", "mpiexec"]
+    launcher: Literal[tuple(SUPPORTED)]
     launcher_options: list[Word] = []
     interface: Id | None = None
 

@@ -12,7 +12,8 @@ from labs.errors import LabsError
 
 
 def prepare(model):
-    """Prepare a compiled Keras model: no thread tunes its pipeline, and MirroredStrategy fits its optimizer.
+    """Prepare a compiled Keras model: no thread tunes its pipeline; refuse what MirroredStrategy cannot do with its
+    optimizer.
 
     Raises LabsError for gradients that are to be summed over steps: Keras cannot, with one replica or many. Warns
     of clipping on several replicas: Keras clips there before it adds up.

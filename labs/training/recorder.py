@@ -20,7 +20,7 @@ from pathlib import Path
 
 import keras
 
-from labs import devices, files, ranks, stacks, waiting
+from labs import compat, devices, files, ranks, stacks, waiting
 from labs.errors import LabsError
 from labs.results import run as records
 from labs.results.run import Configuration, Epoch, Run
@@ -45,12 +45,12 @@ class Recorder(keras.callbacks.Callback):
     it. Rank 0 alone writes; if it dies, the others mark its record as failed.
 
     A step lasts until the next one begins, the first from the beginning of the epoch, the last until the epoch ends or
-    the validation begins; so steps add up to the epoch. The recorder never waits for the device: on
-    a GPU and with JAX, single step times are smoothed; their sum is exact: the end of an epoch waits for the metrics.
+    the validation begins; so steps add up to the epoch. The recorder never waits for the device: on a GPU and with JAX,
+    single step times are smoothed; their sum is exact: the end of an epoch waits for the metrics.
 
     Raises LabsError if the record cannot be written at the beginning or the end (after an epoch it warns), or if steps
-    take other numbers of images than `batch_size`, UseError
-    for less than 1 epoch or repeat, with "horovod" ranks.RankError if ranks disagree.
+    take other numbers of images than `batch_size`, UseError for less than 1 epoch or repeat, with "horovod"
+    ranks.RankError if ranks disagree.
     """
 
     model: keras.Model  # set by Keras
@@ -91,32 +91,41 @@ class Recorder(keras.callbacks.Callback):
             started=_now(),
             job_id=os.environ.get("SLURM_JOB_ID"),
         )
-        self._start(vars(args) | seen)
+        self._ranks = workers if seen["strategy"] == "horovod" else 1  # processes of this training
+        if seen["strategy"] == "horovod":
+            self._agree(vars(args) | seen)
+        self._join_turns()
+        if self.rank == 0:
+            self._first_record()
+        if os.environ.get("LABS_RUN") or self._ranks > 1:
+            stacks.register(self.path.with_suffix(""))  # from now on `labs why` sees the process
+        self._until_the_end()
 
-    def _start(self, settings):
-        """Agree with the other ranks, join the trainings that take turns, move an earlier record aside, and write this
-        one's first state; from now on `labs why` sees the process, and `_close` is called however the program ends.
+    def _agree(self, settings):
+        """Compare with the other ranks what must be equal on all of them, {name: value}, and note where they run."""
+        from labs import hvd
 
-        settings: what must be equal on all ranks, {name: value}.
-        """
-        record, ranked = self.record, self.record.configuration.strategy == "horovod"
-        if ranked:
-            from labs import hvd
+        self.rank, self._processes = hvd.rank(), hvd.local_size()  # those of this node are all as busy as this one
+        record = self.record
+        record.configuration.nodes, record.oversubscribed = ranks.where_ranks_run()
+        ranks.agree(**settings)
+        ranks.agree("they would not train on the same data", images=record.dataset_images)
 
-            self.rank, self._processes = hvd.rank(), hvd.local_size()  # those of this node are all as busy as this one
-            record.configuration.nodes, record.oversubscribed = ranks.where_ranks_run()
-            ranks.agree(**settings)
-            ranks.agree("they would not train on the same data", images=record.dataset_images)
-        self._gate = waiting.join(settings["workers"] if ranked else 1)
+    def _join_turns(self):
+        """Join the trainings that take turns, if this one does."""
+        self._gate, record = waiting.join(self._ranks), self.record
         if self._gate:
             record.study, record.order_seed = self._gate.study, self._gate.order_seed
             record.job_id = record.job_id or os.environ.get("LABS_WITHIN")  # of the study
-        if self.rank == 0:
-            with contextlib.suppress(OSError):  # a job's start has done this already
-                self.path.rename(self.path.with_name(f"{files.next_aside(self.path.parent, record.name)}.json"))
-            records.save_record(self.path, record)  # an unwritable folder is found before the training, not after
-        if os.environ.get("LABS_RUN") or (ranked and settings["workers"] > 1):
-            stacks.register(self.path.with_suffix(""))
+
+    def _first_record(self):
+        """Move an earlier record aside, and write this one: an unwritable folder is found before the training."""
+        with contextlib.suppress(OSError):  # a job's start has done this already
+            self.path.rename(self.path.with_name(f"{files.next_aside(self.path.parent, self.record.name)}.json"))
+        records.save_record(self.path, self.record)
+
+    def _until_the_end(self):
+        """`_close` is called however the program ends."""
         atexit.register(self._close)
         script = "ipykernel" not in sys.modules and threading.current_thread() is threading.main_thread()
         if script and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
@@ -124,7 +133,7 @@ class Recorder(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         if self.record.configuration.strategy == "horovod":
-            from labs.hvd.check import check_fit
+            from labs.hvd.fit import check_fit
 
             check_fit(self.model, self.params, recorder=True)
             ranks.require_same_weights(self.model, "before the first step")
@@ -159,10 +168,13 @@ class Recorder(keras.callbacks.Callback):
         self._images = self._consumed()
 
     def _consumed(self):
-        """Images of all workers in this epoch, as Keras counted them; None where it does not. Raises LabsError."""
-        declared = self.record.configuration
-        processes = declared.workers if declared.strategy == "horovod" else 1
-        return observed.images(self.model, declared, len(self._steps), processes)
+        """Images of all workers in this epoch, as Keras counted them, else by the steps. Raises LabsError."""
+        steps, every, batch = len(self._steps), self.record.dataset_images or 0, self._args.batch_size
+        counted = observed.images(self.model, self.record.configuration, steps, self._ranks)
+        images = counted or steps * batch
+        # Of ranks that did not shard, each has seen all images; where Keras counts none, the last batch may be smaller.
+        most = self._ranks * every if counted else every + batch - 1
+        return every if every < images <= most else images
 
     def _end_step(self):
         if not self._running:
@@ -182,6 +194,7 @@ class Recorder(keras.callbacks.Callback):
         spent = self._steps if done else []  # the first epoch holds tracing: its steps tell no rate
         fraction = (done + (len(self._steps) / steps if steps else 0)) / total
         state = {"epochs_done": done, "epochs": total, "step": len(self._steps), "steps": steps, "fraction": fraction}
+        state["workers"] = self.record.configuration.workers
         state["images_per_second"] = self._args.batch_size * len(spent) / sum(spent) if spent else None
         with contextlib.suppress(OSError):
             self.progress.write_text(json.dumps(state))
@@ -193,8 +206,7 @@ class Recorder(keras.callbacks.Callback):
         done = {"repeat": self.repeat, "epoch": epoch, "seconds": seconds, "others": self._others(), **self._turn}
         record.steps = len(self._steps)
         record.observed.setdefault("parameters", self.model.count_params())
-        images = self._images or self._consumed() or record.steps * self._args.batch_size
-        images = min(record.dataset_images, images)  # where nobody sharded, each image was seen by all
+        images = self._images or self._consumed()
         record.epochs.append(Epoch(**done, images=images, step_seconds=self._steps, metrics=metrics))
         if self.rank:
             return
@@ -220,14 +232,14 @@ class Recorder(keras.callbacks.Callback):
             return
         with contextlib.suppress(OSError, LabsError):
             self.progress.unlink(missing_ok=True)
-            record = self.record if self.rank == 0 else records.load(self.path)
+            record = self.record if self.rank == 0 else records.load_record(self.path)
             if record.state == "running":
                 record.state, record.finished = "failed", _now()
                 records.save_record(self.path, record)
 
 
 def repeats(args: Namespace, recorder: "Recorder", model: keras.Model) -> Iterator[int]:
-    """Count the repeats, and draw new weights before each but the first.
+    """Count the repeats, and before each but the first draw new weights and set the first learning rate again.
 
     From 0 to args.repeats - 1.
 
@@ -239,22 +251,26 @@ def repeats(args: Namespace, recorder: "Recorder", model: keras.Model) -> Iterat
             if recorder.rank == 0:
                 print(f"Repeat {repeat + 1} of {args.repeats}", flush=True)
             reinitialise(model, args.seed + repeat)
+            with contextlib.suppress(TypeError):  # a schedule begins anew with the optimizer's iterations
+                model.optimizer.learning_rate = recorder.record.configuration.learning_rate
         recorder.repeat = repeat
         yield repeat
 
 
 def reinitialise(model: keras.Model, seed: int) -> None:
-    """Give the variables of `model` and its optimizer the start that a new model with this seed would have.
+    """Give the variables of `model` and its optimizer the start that a new model with this seed and rate would have.
 
     Keras' initializers draw their seeds from Python's `random`. tf.random.set_seed would do more than needed:
     it empties TensorFlow's cache of compiled steps, and the next step would take as long as the first one.
     """
     random.seed(seed)
     model.set_weights(keras.models.clone_model(model).get_weights())
-    for variable in model.optimizer.variables:
-        if variable.path.endswith("learning_rate"):
-            continue
-        variable.assign(keras.ops.zeros(variable.shape, dtype=variable.dtype))
+    optimizer = model.optimizer
+    with getattr(compat.strategy(model), "scope", contextlib.nullcontext)():
+        new = type(optimizer).from_config(optimizer.get_config())
+        new.build(model.trainable_variables)
+    for variable, start in zip(compat.state(optimizer), compat.state(new), strict=True):
+        variable.assign(start.numpy())
 
 
 def run_name(args, model, strategy, workers):
@@ -262,12 +278,11 @@ def run_name(args, model, strategy, workers):
     of SLURM's), or by what is trained."""
     if name := args.run or os.environ.get("LABS_RUN"):
         return name
-    name = f"{model}_{strategy}_w{workers}_b{args.batch_size}"
-    if os.environ.get("SLURM_JOB_ID"):
-        return f"{os.environ.get('SLURM_JOB_NAME', name)}_{os.environ['SLURM_JOB_ID']}_w{workers}"
-    if os.environ.get("LABS_JOB"):  # one of several trainings of a batch script
-        return f"{os.environ['LABS_JOB']}_w{workers}"
-    return name
+    name = records.run_name(model, strategy, workers, args.batch_size)
+    batch = os.environ.get("LABS_JOB")  # a batch script's, of which this may be one of several trainings
+    if job_id := os.environ.get("SLURM_JOB_ID"):
+        batch = f"{os.environ.get('SLURM_JOB_NAME', name)}_{job_id}"
+    return f"{batch}_w{workers}" if batch else name
 
 
 def _command():

@@ -214,4 +214,4 @@ class Ring(connected.Players):
         yield foreign, f"{seen} part of another chunk: which one did the previous worker send in that exchange?"
         times = ", ".join(f"{each:.3g}" for each in parts[:, chunk])
         wrong = not self.complete(worker, chunk)
-        yield wrong, f"{seen} the parts of workers 0 to {self.size() - 1} {times} times: each belongs there once."
+        yield wrong, f"{seen} the parts of workers 0 to {self.size() - 1} as often as {times}: each belongs there once."

@@ -73,10 +73,11 @@ formulas(
         lambda before, after: before / after,
         cases=[(30.0, 8.0), (9.0, 2.0)],
         wrong=[(lambda before, after: before - after, "A difference has a unit, seconds: a speedup must be a ratio.")],
+        otherwise="What is the speedup if both times are equal, and if the second one is half of the first?",
     ),
     efficiency=Formula(
         lambda before, after, workers: before / after / workers,
-        cases=[(30.0, 8.0, 5), (9.0, 2.0, 9)],
+        cases=[(30.0, 8.0, 5), (9.0, 2.0, 10)],
         wrong=[
             (lambda before, after, workers: before / after, "This is the speedup itself: divide it by the ideal one."),
             (
@@ -84,6 +85,7 @@ formulas(
                 "This is above 1. But 5 workers give at best a speedup of 5.",
             ),
         ],
+        otherwise="What would be the ideal speedup, and what share of it was reached?",
     ),
 )
 
@@ -93,7 +95,10 @@ value(
     wrong=[
         ((45.5 / 11.5, 44.5 / 12.5), "Both are right, but in the wrong order: the lowest comes first."),
         ((3.75, 3.75), "This would be the speedup if 45 s and 12 s were exact. In what range may each of them lie?"),
-        ((45.5 / 12.5, 44.5 / 11.5), "Both times are too long, or both too short. Which pair is the worst?"),
+        (
+            [(45.5 / 12.5, 44.5 / 11.5), (44.5 / 11.5, 45.5 / 12.5)],
+            "Both times are too long, or both too short. Which pair is the worst?",
+        ),
         ((45 / 12.5, 45 / 11.5), "You varied only the 12 s. The 45 s is rounded, too."),
         ((44.5 / 12, 45.5 / 12), "You varied only the 45 s. The 12 s is rounded, too."),
         ((44 / 13, 46 / 11), "These are errors of a whole second. How much does rounding change a number at most?"),

@@ -20,7 +20,6 @@ import numpy as np
 import tensorflow as tf
 
 POLICIES = ("float32", "mixed_bfloat16", "mixed_float16")
-BATCH = 64
 SLOW = 1  # seconds: where a step takes longer, as in float16 on some CPUs, it is taken once a round, not trained
 
 
@@ -43,9 +42,9 @@ def stored(model):
     return kinds, int(given)
 
 
-def main(rounds=4, steps=6, train=60):
-    """rounds: in which the networks take turns, with so many steps each; train: steps before the accuracy is taken. The
-    accuracy is a share of the images, or says that a policy is too slow here."""
+def main(rounds=4, steps=6, train=60, batch=64):
+    """rounds: in which the networks take turns, with so many steps of `batch` images each; train: steps before the
+    accuracy is taken. The accuracy is a share of the images, or says that a policy is too slow here."""
     devices.workers(1)
     digits, models, found, slow = data.load("digits"), {}, {}, set()
     for policy in POLICIES:
@@ -53,15 +52,15 @@ def main(rounds=4, steps=6, train=60):
         kinds, size = stored(models[policy])
         found[policy] = {"stored": kinds, "activation_bytes": size, "seconds": []}
 
-    def step(policy, batch):
-        models[policy].train_on_batch(digits.images[batch], digits.labels[batch])
+    def step(policy, numbers):
+        models[policy].train_on_batch(digits.images[numbers], digits.labels[numbers])
 
     order, turns = np.random.default_rng(0).permutation(len(digits.labels)), random.Random(0)
     known, rest = order[:1280], order[1280:]
     for number in range(rounds + 1):
         for policy in turns.sample(POLICIES, len(POLICIES)):
             count = 2 if number == 0 else 1 if policy in slow else steps
-            seconds = timed(lambda: step(policy, known[:BATCH]), count)  # noqa: B023, called at once
+            seconds = timed(lambda: step(policy, known[:batch]), count)  # noqa: B023, called at once
             if number:
                 found[policy]["seconds"].append(fmean(seconds))
             elif seconds[1] > SLOW:  # the first step traces
@@ -70,8 +69,8 @@ def main(rounds=4, steps=6, train=60):
         if policy in slow:
             found[policy]["accuracy"] = "too slow to train here"
             continue
-        for batch in np.resize(known, (train, BATCH)):
-            step(policy, batch)
+        for numbers in np.resize(known, (train, batch)):
+            step(policy, numbers)
         right = np.argmax(model.predict(digits.images[rest], verbose=0), 1) == digits.labels[rest]
         found[policy]["accuracy"] = float(right.mean())
     print(json.dumps(found))

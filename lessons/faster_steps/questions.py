@@ -27,7 +27,8 @@ def limits(named):
     yield not isinstance(named, dict), 'Give a dict: {"A": "...", "B": "...", ...}, with a word for each letter.'
     named = {str(case).strip().upper(): str(word).strip().lower() for case, word in named.items()}
     for case, setting in limited.SETTINGS.items():
-        word = named.get(case)
+        yield case not in named, f"There is no word for {case}."
+        word = named[case]
         yield word not in HINTS, f"{case} is {word!r}, which is not one of {', '.join(HINTS)}."
         yield word != setting.limit, f"{case}, which you call {word!r}: {HINTS[setting.limit]}"
 
@@ -41,6 +42,7 @@ value(
     right=lambda rows: _convolutions(rows),
     wrong=[
         (lambda rows: _convolutions(rows, "seconds"), "These are seconds. What share of the time of all rows is it?"),
+        (lambda rows: sum(row["share"] for row in rows), "These are all the rows. Which of them are convolutions?"),
         (lambda rows: 1 - _convolutions(rows), "This is the share of all the other operations."),
         (lambda rows: _convolutions(rows[:1]), "This is one row. Which other rows are convolutions?"),
     ],

@@ -19,6 +19,8 @@ from lessons.sharding import coverage, sentence, some
 
 @judges("sharding.1")
 def sizes(counts):
+    other = isinstance(counts, dict | set)
+    yield other, f"This is {an(type(counts).__name__)}. Give a list, in the order of the workers."
     counts = [float(count) for count in counts]
     yield counts == [34, 33, 33], None
     yield len(counts) != 3, f"Your list has length {len(counts)}. Give one number for each of the three workers."
@@ -103,8 +105,8 @@ def _epochs(function, n, size, passes):
 
 @judges("sharding.7")
 def fair(function):
-    # 301 is not a multiple of 2 or 3; a buffer of a fixed size may hold 301 samples, but not 3001
-    for n, size, passes in ((301, 2, 3), (301, 3, 3), (3001, 2, 1)):
+    # 301 is not a multiple of 2 or 3; a buffer of a fixed size, such as 10000, may hold 301 samples, but not 30001
+    for n, size, passes in ((301, 2, 3), (301, 3, 3), (30001, 2, 1)):
         epochs = yield from _epochs(function, n, size, passes)
         for epoch, reads in enumerate(epochs, 1):
             found = coverage(reads, n)

@@ -26,10 +26,12 @@ def mirrored(variable):
     copies = getattr(variable, "values", None)
     if not isinstance(copies, tuple):
         yield True, f"This is {an(type(variable).__name__)} without copies. In which block must you create it?"
+    constant = not hasattr(variable, "assign")
+    yield constant, f"This is {an(type(variable).__name__)}, which cannot be updated. Is it a `tf.Variable`?"
     places = len({copy.device for copy in copies})
     yield places < 4, f"Its copies are on {places} devices, but `strategy` has 4. In which scope did you create it?"
     other = any(copy.numpy().tolist() != [1.0, 2.0, 3.0] for copy in copies)
-    yield other, f"The copies are there, but each of them is {copies[0].numpy()}."
+    yield other, f"The copies are there, but each of them is {copies[0].numpy().tolist()}."
 
 
 @judges("mirrored.4")
@@ -40,15 +42,19 @@ def local_batch(sizes):
     yield sizes != {4}, "Divide the global batch by the number of replicas, or read the sizes in the table above."
 
 
-LOSSES = np.array([1.0, 2.0, 3.0, 6.0], np.float32)
+LOSSES = np.array([1.0, 2.0, 4.0, 6.0], np.float32)
 
 formula(
     "mirrored.5",
     right=lambda losses, global_batch: np.sum(losses) / global_batch,
-    cases=[(LOSSES, 16), (LOSSES[:3], 24)],
+    cases=[(LOSSES, 8), (LOSSES[:3], 30)],
     wrong=[
         (lambda losses, _: np.mean(losses), "K such means add up to K times too much. Which batch must you divide by?"),
         (lambda losses, _: np.sum(losses), "Nothing is divided here: the gradient would grow with the batch."),
+        (
+            [lambda losses, _: np.mean(losses) / 2, lambda losses, _: np.mean(losses) / 4],
+            "A mean, divided by a number of replicas: right only if all of them have equally many images.",
+        ),
         (lambda losses, batch: np.mean(losses) / batch, "You divide twice: a mean is divided by the local batch."),
     ],
     otherwise="Sum the losses of the replica's images, then divide once. What must you divide by?",

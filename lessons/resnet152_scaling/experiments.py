@@ -9,7 +9,7 @@ from contextlib import suppress
 from labs import jobs
 from labs.errors import UseError
 from labs.measure import maxbatch, study
-from labs.results.run import load
+from labs.results.run import load_record
 
 SMALL, LARGE = "ResNet50V2", "ResNet152V2"
 LARGEST = {(SMALL, 32): 512, (LARGE, 32): 256}  # what a search with 1 GiB found on a machine with 2 cores
@@ -33,7 +33,7 @@ def lacks(small_files, large_files):
     found = {f"{SMALL} (notebook 05)": small_files, f"{LARGE} (notebook 09)": large_files}
     if missing := [network for network, files in found.items() if not files]:
         return f"You have no finished runs, of these sizes and versions, of {' and of '.join(missing)}."
-    hardware = sorted({str(load(file).hardware) for file in (*small_files, *large_files)})
+    hardware = sorted({str(load_record(file).hardware) for file in (*small_files, *large_files)})
     return f"Your own runs come from different hardware: {', '.join(hardware)}." if len(hardware) > 1 else ""
 
 

@@ -38,11 +38,12 @@ value(
     ),
     tolerance=0.005,
 )
-_NETWORK = SimpleNamespace(gradient_bytes=6000, multiply_adds=50, tensors=7, activation_bytes=11, parameters=1500)
+_NETWORK = SimpleNamespace(gradient_bytes=6000, multiply_adds=50, tensors=7, activation_bytes=11, parameters=1600)
+_OTHER = SimpleNamespace(gradient_bytes=9000, multiply_adds=40, tensors=9, activation_bytes=17, parameters=2350)
 formula(
     "resnet152.4",
     right=lambda network, batch: network.gradient_bytes / (network.multiply_adds * batch),
-    cases=[(_NETWORK, 8), (_NETWORK, 16)],
+    cases=[(_NETWORK, 8), (_NETWORK, 16), (_OTHER, 8)],
     wrong=[
         (
             lambda network, batch: network.gradient_bytes / network.multiply_adds,
@@ -66,7 +67,7 @@ def batch_ratio(low, high, first, second):
     yield not found, "One search did not find both a batch that fits and one that does not: change its memory or limit."
     fits, fails = ([result[key] for result in (first, second)] for key in ("largest", "fails"))
     yield near(low, fits[0] / fails[1]) and near(high, fails[0] / fits[1]), None
-    yield near(low, high), "The two bounds are equal. Each limit lies between what fits and what does not: where?"
+    yield near(high, low), "The two bounds are equal. Each limit lies between what fits and what does not: where?"
     yield low > high, "Your lower bound is above your upper one. For the smallest ratio, whose limit must be large?"
     upside_down = near(low, fits[1] / fails[0]) and near(high, fails[1] / fits[0])
     yield upside_down, "Upside down: divide the first network's limit by the second one's."

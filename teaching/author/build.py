@@ -11,7 +11,6 @@ that it uses: what did not change is not executed again, and `check` sees drift 
 
 import copy
 import time
-from itertools import zip_longest
 from pathlib import Path
 
 from labs import files
@@ -138,30 +137,20 @@ def differences(root: Path, path: Path, expected) -> list[str]:
     label = label_of(root, path)
     try:
         found = nbformat.read(path, as_version=4)
-        wrong = _not_executed(found)
+        code = [cell for cell in found.cells if cell.cell_type == "code"]
+        counts = [cell.execution_count for cell in code if cell.source.strip()]
+        failed = any(output.output_type == "error" for cell in code for output in cell.outputs)
     except FileNotFoundError:
         return [f"{label}: is missing; {FIX}"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return [f"{label}: is not a notebook ({type(error).__name__}); {FIX}"]
-    for cell in found.cells:
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
-    both = enumerate(zip_longest(found.cells, expected.cells), 1)
-    unlike = [number for number, (cell, right) in both if cell != right]
+    wrong = []
+    if failed or counts != [*range(1, len(counts) + 1)]:
+        wrong.append("was not executed from its first cell to its last without an error")
+    for cell in code:
+        cell.outputs, cell.execution_count = [], None
     if found.metadata.get("labs") != expected.metadata.labs:
         wrong.append("is out of date: its source, or a file that the source uses, has changed")
-    elif unlike or found.metadata != expected.metadata:
-        wrong.append(f"is not what its source gives, in {f'cell {unlike[0]}' if unlike else 'its metadata'}")
+    elif (found.cells, found.metadata) != (expected.cells, expected.metadata):
+        wrong.append("is not what its source gives")
     return [f"{label}: {problem}; {FIX}" for problem in wrong]
-
-
-def _not_executed(notebook) -> list[str]:
-    """Why a notebook is not one that was executed from its first cell to its last, without an error."""
-    code = [(n, cell) for n, cell in enumerate(notebook.cells, 1) if cell.cell_type == "code" and cell.source.strip()]
-    wrong = []
-    for count, (number, cell) in enumerate(code, 1):
-        if cell.execution_count != count:
-            wrong.append(f"cell {number} has execution count {cell.execution_count} instead of {count}")
-        if any(output.output_type == "error" for output in cell.outputs):
-            wrong.append(f"cell {number} holds an error")
-    return wrong

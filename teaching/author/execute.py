@@ -23,7 +23,7 @@ def execute(notebook, folder: Path | str, name: str = "notebook", timeout: int =
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
-    from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKernelError
+    from nbclient.exceptions import CellControlSignal, CellExecutionError
 
     started = []
     client = NotebookClient(
@@ -41,14 +41,12 @@ def execute(notebook, folder: Path | str, name: str = "notebook", timeout: int =
         client.execute(env={**os.environ, **(env or {})}, cleanup_kc=True)
     except (CellControlSignal, RuntimeError) as error:
         index = started[-1] if started else 0
-        text, cell = _ESCAPE.sub("", str(error)).strip(), notebook.cells[index]
-        if isinstance(error, DeadKernelError):
-            text = f"the kernel died (out of memory, or a crash in compiled code)\n{cell.source}"
-        reason = text.partition("\n")[0]
-        if isinstance(error, CellExecutionError):
-            reason = _ESCAPE.sub("", f"{error.ename}: {error.evalue}").partition("\n")[0]
-        where = f"{name}: cell {index + 1} (id {cell.get('id')}) failed"
-        raise BuildError(f"{where}: {reason}\n{textwrap.indent(text, '    ')}") from None
+        cell = notebook.cells[index]
+        said = f"{error}\n{cell.source}"
+        if isinstance(error, CellExecutionError):  # whose text holds the source
+            said = f"{error.ename}: {error.evalue}\n{error}"
+        text = textwrap.indent(_ESCAPE.sub("", said).strip(), "    ").lstrip()
+        raise BuildError(f"{name}: cell {index + 1} (id {cell.get('id')}) failed: {text}") from None
 
 
 def clean(notebook, root: Path | str) -> None:

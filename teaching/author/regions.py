@@ -75,10 +75,10 @@ def strip_markers(source: str, name: str = "source") -> str:
 def blank(source: str, name: str = "source") -> str:
     """The student's form of a script or py:percent source.
 
-    A region becomes `target = ...` for every name that it assigns (also inside its with, if and try blocks,
-    since later cells use those names), in order and once; a function or class keeps signature and docstring;
-    imports and loops leave nothing; a `return` at the end stays, as `return ...`; where nothing is left, a bare `...`
-    stands. Lines GIVEN stand in its place.
+    A region becomes `name = ...` for every name that it binds (also inside its with, if and try blocks, since later
+    cells use those names), in order and once; imports and loops leave nothing; a `return` at the end stays, as
+    `return ...`; where nothing is left, a bare `...` stands. Lines GIVEN stand in its place, such as the signature of a
+    function that the region defines.
     Raises BuildError with `name` and line for wrong markers and for text that is not valid Python.
     """
     starts = {node.lineno for node in ast.walk(_parsed(source, name)) if isinstance(node, ast.stmt)}
@@ -90,7 +90,7 @@ def blank(source: str, name: str = "source") -> str:
         if split := [node.lineno for node in statements if node.lineno not in starts]:
             raise BuildError(f"{name}:{split[0]}: {_PART}; move its markers")
         given = [lines[index].replace(GIVEN, "", 1).rstrip() for index in region.given]
-        return given or _render(statements, indent, lines)
+        return given or _render(statements, indent)
 
     student = _with_regions(source, name, filled)
     _parsed(student, name, "after blanking, ")
@@ -131,40 +131,20 @@ def _statements_of(lines: list[str], region: Region, name: str) -> tuple[list[as
     return (body[0].body if opener else body), indent
 
 
-def _render(statements: list[ast.stmt], indent: str, lines: list[str]) -> list[str]:
-    shown = {}  # by name: a name stands once
-    for node in statements:
-        if isinstance(node, DEFINITION):
-            shown[node.name] = _definition(node, lines)
-            continue
-        for target, annotation in _assigned(node):
-            shown.setdefault(target, [f"{indent}{target}{annotation} = {YOUR_CODE}"])
-    ends = [f"{indent}return {YOUR_CODE}"] if shown and isinstance(statements[-1], ast.Return) else []
-    return [line for each in shown.values() for line in each] + ends or [indent + YOUR_CODE]
-
-
-def _definition(node, lines: list[str]) -> list[str]:
-    """Signature and docstring of a function or class as written, and a blank for the rest."""
-    first, body = node.body[0], node.body
-    inner = lines[first.lineno - 1][: first.col_offset]
-    begin, end = (min(n.lineno for n in [each, *getattr(each, "decorator_list", [])]) - 1 for each in (node, first))
-    header = lines[begin:end]
-    while not header[-1].strip() or header[-1].lstrip().startswith("#"):
-        header.pop()
-    if ast.get_docstring(node, clean=False) is not None:
-        header, body = header + lines[first.lineno - 1 : first.end_lineno], body[1:]
-    return header + (_render(body, inner, lines) if isinstance(node, ast.ClassDef) else [inner + YOUR_CODE])
+def _render(statements: list[ast.stmt], indent: str) -> list[str]:
+    names = dict.fromkeys(name for node in statements for name in _assigned(node))
+    ends = [f"{indent}return {YOUR_CODE}"] if names and isinstance(statements[-1], ast.Return) else []
+    return [f"{indent}{name} = {YOUR_CODE}" for name in names] + ends or [indent + YOUR_CODE]
 
 
 def _assigned(node: ast.AST):
-    """(name, annotation text) of each name that a statement binds and that later code may use."""
+    """The names that a statement binds and that later code may use."""
     if isinstance(node, DEFINITION):
-        yield node.name, ""
+        yield node.name
     elif isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
-        annotation = f": {ast.unparse(node.annotation)}" if isinstance(node, ast.AnnAssign) else ""
         for part in (part for target in getattr(node, "targets", [node]) for part in ast.walk(target)):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                yield part.id, annotation
+                yield part.id
     elif isinstance(node, (ast.With, ast.AsyncWith, ast.If, ast.Try, ast.TryStar, ast.ExceptHandler)):
         for child in ast.iter_child_nodes(node):
             yield from _assigned(child)

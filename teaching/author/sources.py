@@ -118,8 +118,8 @@ def pair(root: Path, source: Path):
     of the name of the notebook and of what the student sees in the cell, so it survives changes elsewhere. A written
     answer gets its points, and behind the solution what a good answer contains, from the tasks.toml of its lesson; a
     cell behind it lets students go through that list.
-    Raises BuildError for wrong markers or metadata, for an id that is used twice, and for a written answer that the
-    tasks.toml does not know or that has no solution; TaskError for a wrong tasks.toml.
+    Raises BuildError for wrong markers or metadata, and for a written answer that the tasks.toml does not know or that
+    has no solution; TaskError for a wrong tasks.toml.
     """
     import jupytext
     import nbformat
@@ -188,26 +188,23 @@ def _cell_id(name: str, cell, seen: Counter, label: str) -> str:
     if not isinstance(labs, dict) or {"id", "incorrectly_encoded_metadata"} & set(cell.metadata):
         form = '`# %% labs={"id": "lesson.k"}`'
         raise BuildError(f"{label}: its metadata cannot be read; write them as {form}")
+    if "id" in labs:
+        return "labs-" + re.sub(r"[^A-Za-z0-9_-]", "-", str(labs["id"]))[:59]
     lines = [line.rstrip() for line in cell.source.splitlines() if line.strip()]
     text = "\0".join([name, cell.cell_type, *lines])
-    if "id" in labs:
-        text = "labs-" + re.sub(r"[^A-Za-z0-9_-]", "-", str(labs["id"]))
     seen[text] += 1
-    if "id" not in labs:
-        return hashlib.sha256(f"{text}\0{seen[text]}".encode()).hexdigest()[:12]
-    if seen[text] > 1:
-        raise BuildError(f"{label}: the id {labs['id']} is used twice; give each task its own")
-    return text[:64]
+    return hashlib.sha256(f"{text}\0{seen[text]}".encode()).hexdigest()[:12]
 
 
 def pairs(root: Path) -> dict[str, tuple]:
-    """`pair` for every source by name; a task's id may stand in one notebook only (else BuildError)."""
+    """`pair` for every source by name; a task's id may stand in one cell only (else BuildError)."""
     made, owner = {name: pair(root, source) for name, source in sources(root).items()}, {}
     for name, cell in ((name, cell) for name, (solution, _) in made.items() for cell in solution.cells):
-        task = cell.metadata.get("labs", {}).get("id")
-        if task is not None and owner.setdefault(task, name) != name:
-            used = f"the id {task} is already used in solutions/{owner[task]}.py; give each task its own"
-            raise BuildError(f"solutions/{name}.py: {used}")
+        if task := cell.metadata.get("labs", {}).get("id"):
+            if task in owner:
+                used = f"the id {task} is already used in solutions/{owner[task]}.py; give each task its own"
+                raise BuildError(f"solutions/{name}.py: {used}")
+            owner[task] = name
     return made
 
 

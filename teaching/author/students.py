@@ -22,13 +22,12 @@ _ROW = re.compile(r"^\| `(\d\d_\w+)`.*\n", re.MULTILINE)  # its table has one fo
 _PACKAGE = re.compile(r'^teach = .*\n|, "teaching"(?=\]\n)', re.MULTILINE)  # of pyproject.toml
 
 
-def contents(root, version=labs.__version__, date=None, holds=True, keeps=None) -> dict[str, bytes]:
+def contents(root, holds=True, keeps=lambda name: True) -> dict[str, bytes]:
     """{path: content} of what students get, in order, with its stamp. Of GIVEN these are the files that git tracks.
 
-    date: of the stamp, as 2026-11-22T08:41:52Z (default: that of the last commit). holds: whether students get, for
-    each written task, what a good answer contains; the report shows it to those who have written theirs. keeps: whether
-    a path belongs to this release (default: all do). The same files, version and date give the same contents. Raises
-    BuildError, as where `root` is no git checkout.
+    holds: whether students get, for each written task, what a good answer contains; the report shows it to those who
+    have written theirs. keeps: whether a path belongs to this release (default: all do). The same commit gives the same
+    contents. Raises BuildError, as where `root` is no git checkout.
     """
     root = Path(root).resolve()
     texts = {f"notebooks/{name}.ipynb": as_text(student) for name, (_, student) in pairs(root).items()}
@@ -38,17 +37,15 @@ def contents(root, version=labs.__version__, date=None, holds=True, keeps=None) 
     made = {name: text.encode() for name, text in texts.items()}
     for name, about in (("README.md", ABOUT_TEACHING), ("pyproject.toml", _PACKAGE)):
         if (root / name).is_file():
-            made[name] = about.sub("", (root / name).read_text(encoding="utf-8")).encode()
-    if keeps and "README.md" in made:
-        kept = _ROW.sub(lambda row: row[0] * keeps(f"notebooks/{row[1]}.ipynb"), made["README.md"].decode())
-        made["README.md"] = kept.encode()
+            text = about.sub("", (root / name).read_text(encoding="utf-8"))
+            made[name] = _ROW.sub(lambda row: row[0] * keeps(f"notebooks/{row[1]}.ipynb"), text).encode()
     for page in root.glob("docs/students/assistants.md"):  # under the name that assistants look for
         made["AGENTS.md"] = page.read_bytes()
     for path in () if holds else root.glob("lessons/*/tasks.toml"):
         made[label_of(root, path)] = student_tasks(path.read_text(encoding="utf-8")).encode()
     found = {name: (root / name).read_bytes() for name in _given(root) if name not in made} | made
-    found = {name: content for name, content in found.items() if not keeps or keeps(name)}
-    return dict(sorted((found | stamped(version, date or _last_commit(root), found)).items()))
+    found = {name: content for name, content in found.items() if keeps(name)}
+    return dict(sorted((found | stamped(labs.__version__, _last_commit(root), found)).items()))
 
 
 def _last_commit(root):

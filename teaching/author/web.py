@@ -16,6 +16,7 @@ from pathlib import Path
 from labs import files
 from labs.blanks import BuildError
 from teaching.author import students
+from teaching.author.build import differences
 from teaching.author.sources import as_text, label_of, pairs
 
 EDITIONS = ("students", "instructors")
@@ -30,17 +31,15 @@ def build(root, out):
     every, root = pairs(root), Path(root).resolve()
     with tempfile.TemporaryDirectory(prefix="labs-site-") as folder:
         for edition in EDITIONS:
-            source, made = Path(folder, edition), Path(folder, "made", edition)
+            source, made = Path(folder, edition), Path(out, edition).resolve()
             for name, content in pages(root, edition, every).items():
                 files.write(source / name, content, lasting=False)
+            shutil.rmtree(made, ignore_errors=True)
             command = [sys.executable, "-m", "sphinx", "-qW", "--keep-going", "-t", edition, "-c", root / "docs/site"]
-            ran = subprocess.run([*command, source, made], capture_output=True, text=True, cwd=root)
+            command += ["-d", Path(folder, "doctrees", edition), source, made]
+            ran = subprocess.run(command, capture_output=True, text=True, cwd=root)
             if ran.returncode:
                 raise BuildError(f"Sphinx could not build the {edition}' edition:\n{ran.stderr}")
-            shutil.rmtree(Path(out, edition), ignore_errors=True)
-            shutil.rmtree(made / ".doctrees", ignore_errors=True)
-            Path(out).mkdir(parents=True, exist_ok=True)
-            shutil.move(made, Path(out, edition))
 
 
 def pages(root, edition, every=None):
@@ -51,7 +50,10 @@ def pages(root, edition, every=None):
     """
     root, teaching, made = Path(root).resolve(), edition == "instructors", {}
     for name, (solution, student) in (every or pairs(root)).items():
-        made[f"notebooks/{name}.ipynb"] = _executed(root, name, solution) if teaching else as_text(student)
+        path = root / f"solutions/{name}.ipynb"
+        if teaching and (wrong := differences(root, path, solution)):
+            raise BuildError(wrong[0])
+        made[f"notebooks/{name}.ipynb"] = path.read_text(encoding="utf-8") if teaching else as_text(student)
     folders = ("docs/students", "docs/instructors", "docs") if teaching else ("docs/students", "docs")
     given = ["README.md", *(["CONTRIBUTING.md"] if teaching else ())]
     given += [label_of(root, path) for folder in folders for path in sorted((root / folder).glob("*.md"))]
@@ -64,14 +66,3 @@ def pages(root, edition, every=None):
                 made[label_of(root, target)] = target.read_bytes()
     made["index.md"] = made.pop("README.md")
     return made
-
-
-def _executed(root, name, solution):
-    """The text of an executed solution. Raises BuildError where its source is another one now."""
-    import nbformat
-
-    path = root / "solutions" / f"{name}.ipynb"
-    ran = nbformat.read(path, as_version=4)
-    if [(cell.id, cell.source) for cell in ran.cells] != [(cell.id, cell.source) for cell in solution.cells]:
-        raise BuildError(f"{label_of(root, path)} was not executed as its source stands; run `uv run teach build`")
-    return as_text(ran)

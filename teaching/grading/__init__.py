@@ -18,7 +18,7 @@ likeness    scripts and answers that are like somebody else's
 judge       the checks again: notebooks in the sandbox, the judge outside
 walled      that sandbox, and how the judge talks with it
 inside      what runs in the sandbox: the notebooks of a student in replay, one after the other
-wire, drawn values and figures as JSON between the two
+wire        values as JSON between the two
 reference   what the solutions say of a check
 again       functions called with inputs that no student has seen
 magics      cells without what belongs to a session
@@ -27,7 +27,6 @@ examine     all of this for one submission
 decides     what has to change before a notebook is judged again
 check       for every submission, kept by content
 rubric      what counts how much
-term        what stays when the kit or a submission changes
 pins        a comment on a mistake, for all who made it
 marks       what a person has decided
 graded      a grading as the steps below see it, each file read once
@@ -36,7 +35,7 @@ deck        one question across all submissions, and what a key does to an answe
 desk        the deck as a notebook
 points      points, of what was found, rubric and marks
 feedback    PDF for students: what to do next, each mistake
-overview    text for the instructor: findings, frequent hints, and all that is open
+overview    all that is open, and what was decided about findings
 oral        three questions for a talk with each student
 results     all that comes out; grades.csv: the points of all, for people and spreadsheets
 """

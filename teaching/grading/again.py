@@ -32,29 +32,20 @@ def drawn(right, calls, seed, id=None):
     """[(other arguments, the right answer to them, whether this differs from the answer to the judge's own arguments)].
 
     The answers differ in at least half of them, where such arguments are found: otherwise a function that repeats what
-    it once answered the judge would pass. So if small changes of the arguments leave the answer as it is, larger ones
-    are tried. Arguments are those of `differs`.
+    it once answered the judge would pass. Arguments are those of `differs`.
     """
-    draw, other, same = random.Random(seed), [], []
-    own = getattr(judging.judge_of(id), "varied", None) if id else None
-    for vary in [own] if own else [_varied, _one_by_one]:
-        for arguments in calls[:CALLS]:
-            before = _answer(right, arguments)
-            tries = [_one(right, arguments, before, vary, draw) for _ in range(TRIES)]
-            other += [found for found in tries if found and found[2]]
-            same += [found for found in tries if found and not found[2]]
-        if other and len(other) >= len(same):
-            break
-        del same[max(len(other), TRIES) :]
+    draw = random.Random(seed)
+    vary = id and getattr(judging.judge_of(id), "varied", None) or _varied
+    tries = [_one(right, arguments, vary, draw) for arguments in calls[:CALLS] for _ in range(TRIES)]
+    other, same = ([found for found in tries if found and found[2] is differs] for differs in (True, False))
     made = other + same[: len(other) or TRIES]
     draw.shuffle(made)  # so counting the calls tells no answer
     return made
 
 
-def _one(right, arguments, before, vary, draw):
-    """A variant of a call whose right answer differs from `before`; after ATTEMPTS any variant with an answer; else
-    None."""
-    found = None
+def _one(right, arguments, vary, draw):
+    """A variant of a call whose right answer differs; after ATTEMPTS any variant with an answer; else None."""
+    found, before = None, _answer(right, arguments)
     for _ in range(ATTEMPTS):
         made = vary(arguments, draw)
         if wanted := _answer(right, made):
@@ -73,10 +64,8 @@ def _answer(right, arguments):
 
 
 def _varied(arguments, draw):
-    """Other arguments of the same types. The order of numbers stays, as that of the two ends of an interval; and one
-    factor for all arrays keeps their ratio."""
-    scale = draw.uniform(0.6, 1.6)
-    made = [_vary(each, draw, lambda value: value * scale) for each in arguments]
+    """Other arguments of the same types. The order of numbers stays, as that of the two ends of an interval."""
+    made = [_vary(each, draw) for each in arguments]
     places = [place for place, each in enumerate(arguments) if isinstance(each, float)]
     values = iter(sorted(made[place] for place in places))
     for place in sorted(places, key=lambda place: arguments[place]):
@@ -84,26 +73,21 @@ def _varied(arguments, draw):
     return made
 
 
-def _one_by_one(arguments, draw):
-    """The same, with each number of a list or array changed by itself."""
-    return [_vary(each, draw, lambda value: value * draw.uniform(0.6, 1.6)) for each in arguments]
-
-
-def _vary(value: Any, draw, number) -> Any:
-    """Another value of the same type: other numbers, also inside of a list, dict or array, where `number` changes each
-    float (one factor for all keeps points on a line). Whole numbers in a list stay, since they may be indices; so do 0
-    and 1, which often have a meaning of their own."""
+def _vary(value: Any, draw, scale=None) -> Any:
+    """Another value of the same type: other numbers, also inside of a list, dict or array. One factor, `scale`, for
+    all floats of a list or array keeps their order, and points on a line. Whole numbers in a list stay, since they may
+    be indices; so do 0 and 1, which often have a meaning of their own."""
+    scale = scale or draw.uniform(0.6, 1.6)
     if type(value) in (list, tuple):
-        of_list = {int: copy.copy, float: number}
-        return type(value)(of_list.get(type(each), lambda e: _vary(e, draw, number))(each) for each in value)
+        return type(value)(each if type(each) is int else _vary(each, draw, scale) for each in value)
     if isinstance(value, float):
-        return value * draw.uniform(0.6, 1.6)
+        return value * scale
     if isinstance(value, int) and not isinstance(value, bool) and value > 1:
         return value * draw.choice((2, 3))
     if isinstance(value, dict):
-        return {key: _vary(each, draw, number) for key, each in value.items()}
+        return {key: _vary(each, draw) for key, each in value.items()}
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        return np.array([number(each) for each in value.ravel().tolist()], value.dtype).reshape(value.shape)
+        return (value * scale).astype(value.dtype)
     return copy.deepcopy(value)
 
 

@@ -6,7 +6,6 @@ Section come first, and an assignment is "Name (12345)". Numbers may have a comm
 
 import re
 
-from labs.errors import UseError
 from labs.printed import grouped
 from teaching.grading.table import Sheet, number
 
@@ -15,13 +14,11 @@ _ASSIGNMENT = re.compile(r"(?P<name>.*\S)\s*\((?P<id>\d+)\)", re.S)
 
 def sheet(table):
     """The Sheet of a gradebook, whose columns are called by name or number of the assignment; None where the table is
-    something else. Raises UseError."""
+    something else."""
     head = [cell.strip() for cell in table.rows[0]]
     if not (head[:2] == ["Student", "ID"] or head[:3] == ["LastName", "FirstName", "ID"]) or "Section" not in head:
         return None
-    points = next((row for row in table.rows[1:] if row and row[0].strip() == "Points Possible"), None)
-    if points is None:
-        raise UseError('The gradebook has no row "Points Possible": export it again from Canvas.')
+    points = next((row for row in table.rows[1:] if row and row[0].strip() == "Points Possible"), ())
     of_id, first = head.index("ID"), head.index("Section") + 1
     columns = {}
     for at in range(first, min(len(head), len(points))):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from labs.checks import kept, tasks
 from teaching.grading import magics
 
-MOST, FEW = 500, 8  # code cells; lines that say the same of several: all are shown in the feedback
+FEW = 8  # lines that say the same of several: all are shown in the feedback
 OTHERS = "others/"
 _CALLED = re.compile(r"""\b(?:check|predict)\(\s*(?:id\s*=\s*)?[a-zA-Z]{0,2}(?:'''|\"{3}|['"])([\w.]+)""")
 _BLANK = re.compile(r"=\s*\.\.\.|^\s*\.\.\.\s*(?:#.*)?$", re.M)
@@ -101,8 +101,7 @@ def runnable(content):
     twice = [id for id in dict.fromkeys(called) if called.count(id) > 1]
     told = [f"{id} is called in {called.count(id)} cells: the last one that is filled in counts" for id in twice[:FEW]]
     told += [f"{len(twice) - FEW} more checks are called in several cells"] * (len(twice) > FEW)
-    told += [f"{len(code)} code cells: the first {MOST} are run"] * (len(code) > MOST)
-    return [magics.without(cell.source) for cell in code[:MOST]], told
+    return [magics.without(cell.source) for cell in code], told
 
 
 def about(content, names, bound):

@@ -27,7 +27,6 @@ from teaching.grading import collect, copies, decides, examine, handed, judge, l
 from teaching.grading.finding import SEVERITIES, Finding, by_id
 
 PR_SET_PDEATHSIG = 1  # of Linux' prctl(2)
-_COURSE = Path(__file__).parents[2]
 
 
 def check(out, root=".", notebooks=None, execute=True, report=print, jobs=None):
@@ -55,17 +54,17 @@ def check(out, root=".", notebooks=None, execute=True, report=print, jobs=None):
     wanted = names if execute and not sandbox.sandbox_missing() else ()
     keys = {None: _kit(root)} | {name: decides.judged_by(root, name) for name in wanted}
     pieces = [_new(out, number, path, keys) for number, path in submissions.items()]
-    if pieces := [piece for piece in pieces if piece.keys]:
+    if pieces := [piece for piece in pieces if piece[-1]]:
         _look_at(pieces, out, root, report, jobs or devices.cores())
     return len(pieces)
 
 
 def _new(out, number, path, keys):
-    """The examine.Piece of what of a submission was not looked at yet, as it and `keys` are now."""
+    """What examine.look gets of a submission, with the `keys` of what was not looked at yet as it is now."""
     submission, kept = hashlib.sha256(path.read_bytes()).hexdigest(), store.found(out, number)
     old = {name: each["key"] for name, each in kept.get("replayed", {}).items()} | {None: kept.get("key")}
     keys = {name: hashlib.sha256(f"{submission} {key} {name}".encode()).hexdigest() for name, key in keys.items()}
-    return examine.Piece(number, path, submission, {name: key for name, key in keys.items() if old.get(name) != key})
+    return number, path, submission, {name: key for name, key in keys.items() if old.get(name) != key}
 
 
 def counting(out, notebooks=None):
@@ -91,16 +90,15 @@ def counting(out, notebooks=None):
 
 
 def _look_at(pieces, out, root, report, at_once):
-    """Look at some Pieces, so many at once, and keep what is found."""
+    """Look at some pieces, as `_new` gives them, so many at once, and keep what is found."""
     began, children, count = time.monotonic(), multiprocessing.active_children(), len(pieces)
     pool = ProcessPoolExecutor(at_once, multiprocessing.get_context("fork"), _mortal)
     try:
-        jobs = [pool.submit(examine.look, piece, out, root) for piece in pieces]
+        jobs = [pool.submit(examine.look, out, root, *piece) for piece in pieces]
         for done, job in enumerate(as_completed(jobs), 1):
-            number, moved = job.result()
-            said = "; ".join(filter(None, [_line(out, number), *moved]))
-            seconds = (time.monotonic() - began) / done * (count - done)
-            report(f"{said} ({done} of {count}{f', time left {_about(seconds)}' if done < count else ''})")
+            left = (time.monotonic() - began) / done * (count - done) / 60
+            said = _line(out, job.result())
+            report(f"{said} ({done} of {count}{f', time left about {max(left, 1):.0f} min' if done < count else ''})")
     except BaseException as problem:
         for worker in set(multiprocessing.active_children()).difference(children):  # with it ends its sandbox
             worker.kill()
@@ -145,15 +143,15 @@ def results(out, paths=None, rules=None):
 
 
 def _judged(kept, counted):
-    """{checks, told, seconds} of the notebooks of a submission that were run, and of the other checks that count.
+    """{checks, told} of the notebooks of a submission that were run, and of the other checks that count.
 
     kept: what is kept of it; counted: the ids of the checks that count.
     """
-    made = {"checks": {}, "told": [], "seconds": {}}
+    made = {"checks": {}, "told": []}
     for lesson in tasks.lessons().values():
         name, ids = lesson.notebook, [item.id for item in lesson.task if item.id in counted]
         if replayed := kept["replayed"].get(name):
-            made["checks"][name], made["seconds"][name] = replayed["checks"], replayed["seconds"]
+            made["checks"][name] = replayed["checks"]
             made["told"] += [f"{name}, {line}" for line in replayed["told"]]
         elif ids:
             there = name in kept["notebooks"]
@@ -165,9 +163,8 @@ def _judged(kept, counted):
 @cache
 def _kit(root):
     """SHA-256 over the files that decide what the evidence is."""
-    packages = [Path(_COURSE, name) for name in ("labs", "lessons", "teaching")]
-    paths = [path for folder in packages for kind in ("*.py", "*.toml") for path in folder.rglob(kind)]
-    paths += Path(root, "solutions").glob("*.py")
+    folders = [root / name for name in ("labs", "lessons", "teaching", "solutions")]
+    paths = [path for folder in folders for kind in ("*.py", "*.toml") for path in folder.rglob(kind)]
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(paths))).hexdigest()
 
 
@@ -185,11 +182,3 @@ def _claims(claimed, checks):
     left = {id: each for id, each in by_id(checks).items() if each["state"] != "right" and each["how"] != "person"}
     if said := [id for id in claimed if id in left and left[id]["text"] != judge.OTHER_INPUTS]:
         yield Finding("progress", "look", "progress.json", f"it says right, and here it was not: {', '.join(said)}")
-
-
-def _about(seconds):
-    """A time that is left, in words: "about 2 min"."""
-    for unit, name in ((3600, "h"), (60, "min")):
-        if seconds >= 1.5 * unit:
-            return f"about {seconds / unit:.0f} {name}"
-    return f"about {max(seconds, 1):.0f} s"

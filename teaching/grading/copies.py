@@ -15,7 +15,7 @@ import numpy as np
 
 from labs import recorded
 from labs.printed import few, grouped
-from labs.results.run import NoRecordError, load
+from labs.results.run import NoRecordError, load_record
 from teaching.grading.finding import Finding
 
 LEAST, CLOSE, SAME = 12, 0.1, 1e-3  # steps in common; tolerances (of the spread) in order and in any order
@@ -50,7 +50,7 @@ def kit():
     """The Series of the kit's recorded runs."""
     for path in sorted(Path(recorded.HERE).glob("*/*.json")):
         with suppress(NoRecordError):  # what lies beside the records
-            yield from series(KIT, {f"{path.parent.name}/{path.stem}": load(path)})
+            yield from series(KIT, {f"{path.parent.name}/{path.stem}": load_record(path)})
 
 
 def alike(one, other):

@@ -15,20 +15,19 @@ from labs.checks import tasks
 from teaching.author import regions, sources
 from teaching.grading import reference
 
-KIT = Path(__file__).parents[2]
-JUDGING = ("judge", "walled", "inside", "wire", "drawn", "again", "cells", "magics", "plain", "reference", "handed")
+JUDGING = ("judge", "walled", "inside", "wire", "again", "cells", "magics", "plain", "reference", "handed")
 
 
 @cache
 def judged_by(root, notebook):
     """SHA-256 (hex) of what decides how the checks of a notebook are judged. root: of the course, with solutions."""
     (lesson,) = (each for each in tasks.lessons().values() if each.notebook == notebook)
-    begin = [Path(__file__).with_name(f"{name}.py") for name in JUDGING]
-    begin += [KIT / "labs/report/course.py", KIT / f"lessons/{lesson.name}/questions.py"]
-    source = Path(root, "solutions", f"{notebook}.py")
-    modules = sources.kit_files(KIT, begin, _draws) | sources.kit_files(Path(root), [source], _draws) - {source}
+    root, source = Path(root), Path(root, "solutions", f"{notebook}.py")
+    begin = [root / f"teaching/grading/{name}.py" for name in JUDGING]
+    begin += [root / "labs/report/course.py", root / f"lessons/{lesson.name}/questions.py"]
+    modules = sources.kit_files(root, [*begin, source], _draws) - {source}
     data = [path.with_suffix(".toml") for path in modules if path.with_suffix(".toml").is_file()]
-    data += [*(KIT / "labs/recorded").rglob("*.json"), *Path(root, "slurm/sites").glob("*.toml")]
+    data += [*(root / "labs/recorded").rglob("*.json"), *(root / "slurm/sites").glob("*.toml")]
     texts = [cell for form in reference.forms(root, notebook) for cell in form.values()]
     texts += [text for forms in reference.scripts(root).values() for text in forms]
     texts += [path.read_text(encoding="utf-8") for path in sorted(modules)]

@@ -6,11 +6,8 @@ is read with it.
 """
 
 import hashlib
-import re
 from functools import cached_property
-from pathlib import Path
 
-from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.printed import few
 from teaching.grading import feedback, marks, overview, pins, rubric, table
@@ -23,17 +20,13 @@ NEXT = {None: 1.0, 1.0: 0.5, 0.5: 0.0, 0.0: None}  # what a key makes of a mark
 
 class Deck:
     """The deck of a grading's folder. task: the question (default: the rubric's first written task); message: what
-    there is to say of the last key.
-
-    Raises UseError: nothing was looked at, or there is no such question.
+    there is to say of the last key. Raises UseError: nothing was looked at.
     """
 
     def __init__(self, out, task=None):
         self.graded = Graded(out)
         self.out, self.found = self.graded.out, self.graded.found
-        self.task, self.place, self.message = task or next(iter(self.tasks), ""), 0, ""
-        if self.task not in self.tasks:
-            raise UseError(f"There is nothing to grade at {self.task!r}; there is at {', '.join(self.tasks)}.")
+        self.task, self.place, self.message = task or self.tasks[0], 0, ""
 
     @property
     def rules(self):
@@ -111,24 +104,9 @@ class Deck:
 
     @property
     def findings(self):
-        """The findings about the question: its answer, its runs, its files."""
+        """The findings about the submission on top; beside an answer without mere notes."""
         every = self.found[self.number]["findings"]
-        return every if self.task == FINDINGS else [each for each in every if self._is_here(each)]
-
-    @property
-    def course_item(self):
-        """The course's item of the question; None for an instructor's own."""
-        return tasks.items().get(self.task, (None, None))[1]
-
-    def _is_here(self, finding):
-        item = self.course_item
-        places = {part.strip() for part in finding.where.replace("the answer to ", "").split(",")}
-        if self.task in places or item is None:
-            return self.task in places
-        names = {Path(place).name for place in places}
-        stems = {re.sub(r"\.(out|err|json|maxbatch\.json|breakdown\.json)$", "", name) for name in names}
-        of_runs = any(re.fullmatch(pattern, stem) for pattern in item.evidence.runs for stem in stems)
-        return of_runs or bool(names & {*item.evidence.scripts, *item.evidence.batch})
+        return [each for each in every if self.task == FINDINGS or each.severity != "note"]
 
     def is_open(self, number):
         """Whether a person still has to decide something of a submission here."""

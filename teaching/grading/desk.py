@@ -11,6 +11,7 @@ from pathlib import Path
 import ipywidgets
 
 from labs import files
+from labs.checks import tasks
 from labs.errors import LabsError
 from labs.printed import grouped, printable
 from teaching.author import sources
@@ -28,7 +29,7 @@ in the field of keys, open the student's report. Of a finding, the student reads
 you confirm it."""
 _CELLS = (
     "Run the cell below (Shift+Enter) and type into the field `keys`. Every key is kept at once, in `marks.json`.",
-    'from teaching.grading import desk; desk.show(".")',
+    'from teaching.grading import desk; desk.Desk(".").box',
 )
 _TIGHT = 'style="line-height: 1.3; margin: 0; padding: 0 0 0 1em"'
 
@@ -44,15 +45,9 @@ def write(out):
     return path
 
 
-def show(out, task=None):
-    """Show the desk for a grading's folder, at a question (default: the rubric's first written task)."""
-    from IPython.display import display
-
-    display(Desk(out, task).box)
-
-
 class Desk:
-    """A Deck as a widget, `box`. Raises UseError as the deck does."""
+    """The Deck of a grading's folder as a widget, `box`. task: the question (default: the rubric's first written task).
+    Raises UseError as the deck does."""
 
     def __init__(self, out, task=None):
         self.deck, self._drawing = Deck(out, task), False
@@ -160,19 +155,19 @@ class Desk:
         return f'<a href="{_text(path)}">Report of submission {number}</a> (its first page may name the student)'
 
     def _answer(self):
-        """What the student wrote, as HTML: an answer, or the code of a check with how it was judged; at the findings,
-        what was seen when it was collected and checked."""
-        deck, task = self.deck, self.deck.task
-        if task == FINDINGS:
-            lines = [*deck.graded.collected.get(deck.number, ()), *deck.found[deck.number]["told"]]
-            return "".join(f"<p>{_text(line)}</p>" for line in lines)
+        """What the student wrote, as HTML: an answer, or the code of a check with how it was judged; with checks and
+        findings, what was seen when the submission was collected and checked."""
+        deck, task, found = self.deck, self.deck.task, self.deck.found[self.deck.number]
         title = f"<b>{_text(self._title(task))}</b>"
-        if task not in deck.rules.checks:
-            return title + _pre(deck.found[deck.number]["answers"][task])
-        judged = deck.judged[deck.number][task]
-        code = deck.found[deck.number]["code"].get(task)
-        state = f"In the sandbox: {judged['state']}. {feedback.clean(judged.get('fell', judged['text']))}".strip(". ")
-        return f"{title}<p>{_text(state)}</p>{_pre(code or '(its cell is as students get it, or is missing)')}"
+        if task in found["answers"]:
+            return title + _pre(found["answers"][task])
+        lines, code = [*deck.graded.collected.get(deck.number, ()), *found["told"]], ""
+        if task != FINDINGS:
+            judged = deck.judged[deck.number][task]
+            says = feedback.clean(judged.get("fell", judged["text"]))
+            lines.insert(0, f"In the sandbox: {judged['state']}. {says}".strip(". "))
+            code = _pre(found["code"].get(task, "(its cell is as students get it, or is missing)"))
+        return title + "".join(f"<p>{_text(line)}</p>" for line in lines) + code
 
     def _evidence(self, number, task):
         """Beside a question, as HTML: tables from the records, then machines, logs and scripts."""
@@ -181,7 +176,7 @@ class Desk:
             body = "".join(_row_of(row, "td") for row in rows)
             parts.append(f"<table><caption>{_text(caption)}</caption>{_row_of(head, 'th')}{body}</table>")
         pieces = []  # (heading, text)
-        if item := deck.course_item:
+        if item := tasks.items().get(task, (None, None))[1]:
             with handed.opened(number, deck.graded.paths[number]) as submission:
                 pieces = [("Where the runs were made", "\n".join(shown.machines(submission, item)))]
                 pieces += [(each["file"], "\n".join(each["lines"])) for each in shown.logs(submission, item)]
@@ -255,11 +250,10 @@ class Desk:
             button.description = f"For all {len(mistake.numbers)} with this hint"
 
     def _draw_bank(self):
-        """The comment bank, each with its letter; what is on this answer with who put it there."""
+        """The comment bank, each with its letter, and whether it is on this answer."""
         own = self.deck.own
         rows = "".join(
-            f"<li>{'<b>[x]</b>' if id in own.comments else '[ ]'} {letter}: {_text(text)} ({_text(id)}"
-            f"{_text(f'; {own.stamps[id]}') if id in own.stamps else ''})</li>"
+            f"<li>{'<b>[x]</b>' if id in own.comments else '[ ]'} {letter}: {_text(text)} ({_text(id)})</li>"
             for letter, (id, text) in self.deck.bank.items()
         )
         self.items.layout.width, self.bank_list.layout.display = ("65%", None) if rows else ("100%", "none")
@@ -269,8 +263,8 @@ class Desk:
         """The findings of this question, each kind with what was decided of it, and the sentence for the student."""
         own, number = self.deck.own, self.deck.number
         lines = grouped(
-            (each.kind, f"{each.severity}, {state}: {each.where}, {each.seen} (honest: {each.honest})")
-            for each, state in overview.states(self.deck.findings, own)
+            (one.kind, f"{one.severity}, {overview.state(one, own)}: {one.where}, {one.seen} (honest: {one.honest})")
+            for one in self.deck.findings
         )
         if [(row.number, row.kind) for row in self.decisions.children] != [(number, kind) for kind in lines]:
             self.decisions.children = [self._decision_row(number, kind) for kind in lines]

@@ -1,26 +1,16 @@
-"""What the evidence of one submission says of itself: each run's clocks, counts, log, script, spread and speed.
+"""What the evidence of one submission says of itself: each run's clocks, counts, log, script, spread.
 
 Every check compares two things that an honest run cannot let differ, with tolerances that the kit's own runs keep.
 """
 
 from contextlib import suppress
 from datetime import datetime
-from functools import cache
 from statistics import fmean, median, pstdev
 
-from labs.errors import LabsError
-from labs.printed import few, grouped
 from labs.report.gather import findings_of
-from lessons import counts
 from teaching.grading.finding import Finding, Severity, looked
 
 LEAST = 8  # steps: fewer say nothing about their spread
-CORE, GPU = 300e9, 3e15  # operations/s that nothing exceeds: a core (64 per cycle at 4 GHz), a GPU (matrix units, 2025)
-MOST_PIXELS = 1024  # per side: larger images are not counted
-WINOGRAD = 2.25  # times fewer multiplications (A. Lavin and S. Gray, CVPR 2016)
-FLOPS = 6  # operations per multiply-add of forward: two, and backward costs twice as much
-BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
-KEPT = 0.75  # least share of the counted activations that a step really holds
 _SEVERITY: dict[str, Severity] = {"not measured by you": "look", "counted twice": "look", "different machines": "look"}
 
 
@@ -28,12 +18,11 @@ def findings(submission):
     """All findings about one teaching.grading.handed.Submission."""
     found = [Finding("record", "look", name, why) for name, why in submission.broken.items()]
     for name, record in submission.records.items():
-        for look in (_clock, _images, _spread, _possible):
+        for look in (_clock, _images, _spread):
             found += looked(name, look, name, record)
         for look in (_log, _script):
             found += looked(name, look, submission, name, record)
-    found += looked("runs", _versions, submission.records)
-    for look in (_superlinear, _without_record, _report):
+    for look in (_superlinear, _report):
         found += looked("runs", look, submission)
     return sorted(found, key=lambda each: each.where)
 
@@ -137,57 +126,9 @@ def _spread(name, record):
         yield Finding("spread", "look", name, "no step time has more than 4 digits behind the point")
 
 
-def _possible(name, record):
-    """Speed and memory that no machine exceeds."""
-    has, machine = record.configuration, record.machine
-    steady = [epoch for epoch in record.epochs if epoch.epoch and epoch.images]
-    cores, pixels = machine.get("cores"), has.image_size or 32
-    known = has.model and steady and has.workers and has.global_batch and isinstance(cores, int)
-    if not known or pixels > MOST_PIXELS or not (facts := _facts(has.model, pixels)):
-        return
-    gpus, nodes = machine.get("gpus") or [], has.nodes or 1  # the machine is one node
-    most = (GPU * has.workers if gpus else CORE * min(has.workers, cores * nodes)) * WINOGRAD
-    rate = max(epoch.images / epoch.seconds for epoch in steady)
-    if (speed := rate * FLOPS * facts.multiply_adds) > most:
-        seen = f"{rate:.4g} images/s are {speed / 1e12:.3g} Tflop/s on {has.workers} {'GPU' if gpus else 'core'}(s), "
-        yield Finding("possible", "serious", name, f"{seen}where {most / 1e12:.3g} would be more than any has")
-    memory = machine.get("memory")
-    needs = has.global_batch * facts.activation_bytes * KEPT * BYTES.get(has.precision, 4) / 4
-    if not gpus and isinstance(memory, int) and needs > memory * nodes:
-        seen = f"a step of {has.global_batch} images needs {needs / 2**30:.3g} GiB, the machine has "
-        yield Finding("possible", "serious", name, f"{seen}{memory * nodes / 2**30:.3g} GiB")
-
-
-@cache
-def _facts(model, image_size):
-    """What a network needs (lessons.counts); None for one that cannot be counted."""
-    with suppress(LabsError):
-        return counts.of(model, image_size, 10)
-    return None
-
-
-def _versions(records):
-    """Runs of one study are made with one environment on one machine."""
-    for runs in grouped((each.study, (name, each)) for name, each in records.items() if each.study).values():
-        for what in ("versions", "machine"):
-            if len({str(sorted(getattr(record, what).items(), key=str)) for _, record in runs}) > 1:
-                names = few([name for name, _ in runs])
-                yield Finding("versions", "look", names, f"one study, and their {what} differ")
-
-
 def _superlinear(submission):
     for run in submission.speedups:
         interval, workers = run.speedup.interval, run.workers
         if interval and interval[0] > 1.1 * workers:
             seen = f"a speedup of {run.speedup.value:.3g} [{interval[0]:.3g}, {interval[1]:.3g}] on {workers} workers"
             yield Finding("superlinear", "look", run.source.removesuffix(".json"), seen)
-
-
-def _without_record(submission):
-    """Logs of trainings that no record stands beside; or no record at all."""
-    if not submission.records:
-        yield Finding("no record", "note", "runs", "no run record was handed in")
-    shown = {submission.course.log(name, ".out") for name in submission.course.runs_on_record}
-    for path in sorted({*submission.runs.glob("*.out")} - shown):
-        if not path.with_suffix(".json").exists() and submission.logged(path):
-            yield Finding("no record", "note", path.stem, "a log without a record: its numbers are Keras' own")

@@ -27,11 +27,13 @@ def page(graded, number, made):
     pinned = {id: pin.comment for id, pin in pins.pinned(rules.pin, found).items()}
     waiting, unread = [line for line in made if line.open], not points.handed_in(found)
     of_checks = grouped((line.state, line) for line in made if line.id in rules.checks)
-    off = [line for line in made if line.of == 0 and line.points < 0]
+    off = [line for line in made if line.of == 0 and line.points < 0]  # for findings
     state = f"A person still has to look at {_count(len(waiting), 'item')}, so the points can change."
     said = [each.sentence for each in own.findings.values() if each.state == "confirmed" and each.sentence]
-    if off and not all(own.findings[line.id].sentence for line in off):
-        said.append("Points were taken off. Ask your instructor for the reason.")
+    if off:
+        said.append(f"Taken off for this, in the total above: {_count(-sum(line.points for line in off), 'point')}.")
+        if not all(own.findings[line.id].sentence for line in off):
+            said.append("Ask your instructor for the reason.")
     collected = [clean(line) for line in graded.collected.get(number, []) if unread]
     given = [(titled(id, rules) + ": " if id else "") + clean(text) for id, text in comments(graded, number)]
     return {
@@ -45,7 +47,6 @@ def page(graded, number, made):
         "steps": _steps(made, rules, pinned, own)[:STEPS],
         "comments": given,
         "said": [clean(each) for each in said],
-        "off": f"{-sum(line.points for line in off):g}" if off else "",
         "mistakes": [
             {
                 "title": titled(line.id, rules),
@@ -115,7 +116,7 @@ def _count(number, what):
 
 
 def _good(made, rules):
-    """What was good, a line each: whole notebooks, parts of answers, then the checks with the most points."""
+    """What was good, a line each: whole notebooks, then what has the most points."""
     of_course = [line for line in made if line.id in rules.checks and line.id in _course()]
     full = [line for line in made if line.state == "right" and line.of and line.points == line.of]
     full.sort(key=lambda line: -line.of)
@@ -124,11 +125,10 @@ def _good(made, rules):
         if len(of_one) > 1 and all(line in full for line in of_one):
             lines.append(f"All {len(of_one)} checks of {_lesson(of_one[0].id)} are right.")
             told += of_one
-    for line in full:
+    for line in (line for line in full if line not in told):
         if line.id in rules.items:
             lines.append(f"In your answer to {_quoted(rules.items[line.id][0], rules)}: {clean(line.why)}")
-    for line in full:
-        if line.id in rules.checks and line not in told:
+        else:
             why = _course()[line.id][1].why if line.id in _course() else ""
             lines.append(f"{_quoted(line.id, rules)}: {why}".strip())
     return lines

@@ -12,9 +12,7 @@ HONEST = {
     "images": "a script of the student's own counts images in another way",
     "log": "the log is of another run of that name, or the machine slept during the training",
     "script": "the script was changed after the run, as for a later task",
-    "versions": "the environment was updated between two runs",
     "spread": "a clock with coarse ticks, as on some virtual machines",
-    "possible": "the machine's description is wrong, as in a container or behind a job's limits",
     "superlinear": "a worker's share of the data fits into a cache, or the baseline was disturbed",
     "recorded": "the kit's recorded run was copied into the folder of the runs to try something",
     "copy": "two students worked on one machine and share their runs, which the course may allow",
@@ -24,7 +22,6 @@ HONEST = {
     "progress": "the check was right once, and its cell was changed later, or needs what was not handed in",
     "stopped": "a file that is damaged, or of another version of the kit",
     "record": "a training that was killed while its record was written; a file damaged on its way",
-    "no record": "the training was run without the course's recorder",
 }
 
 

@@ -20,7 +20,7 @@ from labs.printed import grouped
 from labs.report import evidence
 from labs.report.course import Course
 from labs.results import log as logs
-from labs.results.run import NoRecordError, load
+from labs.results.run import NoRecordError, load_record
 from teaching.grading import collect
 
 ROOT = Path(labs.__file__).resolve().parents[1]
@@ -54,7 +54,7 @@ class Submission:
         for path in sorted(self.runs.glob("*.json")):
             held = self.course.runs_on_record.get(path.stem)
             try:
-                found[path.stem] = held or load(path)
+                found[path.stem] = held or load_record(path)
             except NoRecordError:
                 continue
             except LabsError as problem:
@@ -77,14 +77,14 @@ class Submission:
         runs = self.course.with_measures(self.course.runs_on_record)
         return [run for run in runs if run.speedup.value and (run.workers or 1) > 1]
 
-    @cached_property
+    @property
     def tables(self):
-        """{(task, caption): [columns, *rows]}, in texts, of all tables that the report has, from the records."""
-        course, made = self.course, {}
+        """{task: [[caption, columns, *rows], ...]}, in texts, of all tables that the report has, from the records."""
+        course, made = self.course, []
         for item in (item for lesson in course.lessons for item in lesson.task if tasks.handed_in(item.id)):
             for table in evidence.tables(course, item, evidence.runs_of(course, item)):
-                made[item.id, table["caption"]] = [table["columns"], *table["rows"]]
-        return made
+                made.append((item.id, [table["caption"], table["columns"], *table["rows"]]))
+        return grouped(made)
 
     @cached_property
     def manifest(self):

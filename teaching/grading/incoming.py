@@ -22,7 +22,6 @@ from teaching.grading.whose import LOST, MOST_READ, OWN, ExportFile, Handed, bas
 
 MOST_BYTES, MOST_FILES = 200 << 20, 5000  # of one submission, unpacked
 MOST_CODE = 1 << 20  # of all scripts together: their tokens take three hundred times as much
-MOST_EXPORT = 20 << 30  # of all submissions together, packed
 MOST_OTHERS = 20  # that are kept beside a submission
 FEW = 8  # lines that say the same of several files of a submission
 _OF_NOTEBOOKS = r"runs/[^/]+\.(json|out|err)|scripts/[^/]+\.py"  # also without their folder
@@ -42,22 +41,17 @@ def handed_in(source):
     """What was handed in, for each student a Handed for each thing that may be a submission, in order: the last one
     counts, and of the others no contents are kept. Raises UseError."""
     if source.is_dir():
-        yield from _of_export(_in_folder(source), source.name)
+        yield from _of_export([*_in_folder(source)], source.name)
         return
     if not source.is_file():
         raise UseError(f"{source} is no folder and no zip.")
-    with open(source, "rb") as file:
-        kind = archives.kind(file.read(archives.HEAD))
-    if kind not in ("zip", None):
-        raise UseError(f"{source} is a {kind} archive, and exports are read as a zip: unpack it, and name the folder.")
     try:
         archive = zipfile.ZipFile(source)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as problem:
-        raise UseError(f"{source} cannot be read as a zip ({problem}); get it again from the platform.") from None
+        help = "get it again from the platform, or unpack it and name the folder"
+        raise UseError(f"{source} cannot be read as a zip ({problem}); {help}.") from None
     with archive:
         found = [*_in_zip(archive)]
-        if sum(each.size for each in found) > MOST_EXPORT:
-            raise UseError(f"{source} says that it unpacks to more than {MOST_EXPORT >> 30} GiB: it is not read.")
         if any(re.match(r"(report|manifest)\.json$|notebooks/", each.path) for each in found):  # of one student
             handed = Handed(source.stem, "", "folder", source.name, source.name)
             with open(source, "rb") as file:
@@ -71,24 +65,23 @@ def _in_zip(archive):
     for entry in archive.infolist():
         if not (path := archives.entry_path(entry)).endswith("/") and not _LITTER.fullmatch(path):
             opened = partial(archive.open, entry) if archives.is_plain(entry) else None
-            yield ExportFile(path, entry.date_time, entry.file_size, opened)
+            yield ExportFile(path, entry.date_time, opened)
 
 
 def _in_folder(source):
     """An ExportFile for each file of a folder, without what is hidden at its top."""
     for path in sorted(source.rglob("*")):  # which follows no link
         name, has = path.relative_to(source).as_posix(), path.lstat()
-        if name.startswith("."):
+        if name.startswith(".") or _LITTER.fullmatch(name):
             continue
         if stat.S_ISREG(has.st_mode):
-            yield ExportFile(archives.normal(name), has.st_mtime, has.st_size, partial(open, path, "rb"))
+            yield ExportFile(archives.normal(name), has.st_mtime, partial(open, path, "rb"))
         elif not stat.S_ISDIR(has.st_mode):
-            yield ExportFile(archives.normal(name), has.st_mtime, 0, None)
+            yield ExportFile(archives.normal(name), has.st_mtime, None)
 
 
 def _of_export(files, title):
     """The Handed of an export's _ExportFiles. title: its own name."""
-    files = [each for each in files if not _LITTER.fullmatch(each.path)]
     around = whose.folders_around([each.path for each in files])
     for each in files:
         each.path = each.path.removeprefix(around)
@@ -108,7 +101,8 @@ def _by_student(files):
     for of_one in grouped(((each.handed.platform, each.handed.id, each.handed.who), each) for each in files).values():
         packed = []
         for archive in (each for each in of_one if each.archive):
-            packed = sorted([*packed, _of_archive(archive)], key=lambda each: each.place)
+            opened = _opened(archive.handed, archive.read(MOST_BYTES + 1))
+            packed = sorted([*packed, opened], key=lambda each: each.place)
             for other in packed[:-1]:
                 other.contents = dict.fromkeys(other.contents, b"")  # it takes no memory meanwhile
         if loose := [each for each in of_one if not each.archive]:
@@ -119,13 +113,6 @@ def _by_student(files):
             else:
                 packed.append(_taken(handed, found, lost))
         yield packed
-
-
-def _of_archive(file):
-    """The Handed of an archive in an export."""
-    if file.size > MOST_BYTES:
-        return file.handed.lost(f"it has {file.size >> 20} MiB, more than any submission")
-    return _opened(file.handed, file.read(MOST_BYTES + 1))
 
 
 def _loose(files):

@@ -20,10 +20,10 @@ import json
 import os
 import re
 import select
-import shutil
 import signal
 import stat
 import struct
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -112,34 +112,16 @@ def _files():
 
 
 def _restore(kept, other):
-    """Leave nothing but these of `_files`; other: {path: text} of those that have another content."""
+    """Leave nothing but these of `_files`; other: {path: text} of those that have another content. What of the kit is
+    shown below them stays: it is of another file system, and cannot be written."""
     os.chdir("/")
-    mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    shown = [re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), path) for path in mounts]  # a space is \040
-    for top in WRITTEN:
-        _remove(top, [path for path in shown if path.startswith(f"{top}/")])
+    for doing in (["-type", "d", "!", "-perm", "-700", "-exec", "chmod", "700", "{}", ";"], ["-delete"]):
+        subprocess.run(["find", *WRITTEN, "-xdev", "-mindepth", "1", *doing], stderr=subprocess.DEVNULL)
     for path, mode, content in kept:
         path.mkdir() if content is None else path.write_bytes(content)
         path.chmod(mode)
     for name, text in other.items():
         Path(name).write_text(text, encoding="utf-8")
-
-
-def _remove(folder, shown):
-    """Remove what a folder holds, but for what of the kit is shown below it."""
-    for entry in os.scandir(folder):
-        if any(path.startswith(f"{entry.path}/") for path in shown):
-            _remove(entry.path, shown)
-        elif entry.is_dir(follow_symlinks=False) and entry.path not in shown:
-            shutil.rmtree(entry.path, onerror=_opened)
-        elif entry.path not in shown:
-            os.unlink(entry.path)
-
-
-def _opened(function, path, _):
-    """Remove what was made unreadable: after that shutil.rmtree goes on."""
-    os.chmod(path, 0o700)
-    shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
 
 
 def _run(task, judge, out):
@@ -316,7 +298,7 @@ def replay():
     from labs import doctor, jobs, presets, report
     from labs.jobs import anywhere
     from labs.measure import breakdown, maxbatch
-    from labs.results.run import load
+    from labs.results.run import load_record
     from labs.show import plots, widgets
 
     runs = jobs.folder()
@@ -366,7 +348,7 @@ def replay():
     for path in runs.glob("*_w[0-9]*.json"):
         with contextlib.suppress(Exception):
             if re.fullmatch(r"\w+_w\d+", path.stem):
-                workers.add(load(path).workers)
+                workers.add(load_record(path).workers)
     choose = presets.choose
     if workers:
         presets.choose = lambda *names: dataclasses.replace(choose(*names), workers=tuple(sorted(workers)))

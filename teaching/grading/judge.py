@@ -3,8 +3,8 @@
 Each check is judged in one of three ways, and its result says in which:
 
     outside    its answers came out as JSON; functions were called through the pipe, also with inputs of our own
-    inside     an answer cannot leave its process (a model, a data set, a script): the kit's judge ran beside it in the
-               sandbox, and counts only where all that the student wrote is plain code (teaching.grading.plain)
+    inside     an answer cannot leave its process (a model, a data set, a figure, a script): the kit's judge ran beside
+               it in the sandbox, and counts only where the student wrote plain code alone (teaching.grading.plain)
     person     neither, or the sandbox failed: whoever grades decides
 """
 
@@ -26,15 +26,15 @@ from labs.results import log as logs
 from labs.sandbox.walls import WORK
 from teaching.grading import again, cells, plain, reference, wire
 from teaching.grading.finding import CheckResult
-from teaching.grading.walled import Gone, Walled
+from teaching.grading.walled import Gone
 
-MESSAGES = 2000  # that one notebook may send
 CPU_SECONDS = 120  # of this process, for judging one notebook
 OTHER_INPUTS = "Right for the numbers of the notebook, wrong for others: does it take all it needs from its arguments?"
 
 
-class TooLong(BaseException):
-    """Judging takes longer than it may, because of what was sent."""
+class TooLong(KeyboardInterrupt):
+    """Judging takes longer than it may, because of what was sent. Any other exception would be taken for the
+    student's."""
 
 
 class Untrusted(Exception):
@@ -45,21 +45,20 @@ class Raised(Exception):
     """A student's function raised something; the text says what."""
 
 
-def judged(submission, root, notebook, seed, walled=None):
+def judged(submission, root, notebook, seed, walled):
     """({id: CheckResult}, lines on what happened) of the checks of one notebook of a Submission.
 
-    root: of the course; seed: of our own inputs; walled: where it runs, after others (default: a Walled of its own).
-    Raises SandboxError where it failed before the notebook began.
+    root: of the course; seed: of our own inputs; walled: the Walled in which it runs, after others. Raises SandboxError
+    where it failed before the notebook began.
     """
     if f"notebooks/{notebook}.ipynb" not in submission.contents:
         if why := cells.elsewhere(submission.contents, notebook):
             return unjudged(root, notebook, why), []
         return dict.fromkeys(reference.asked(root, notebook), CheckResult("open", "outside", NOT_HANDED_IN)), []
-    replay, stopped = _Replay(submission, root, notebook, seed), ""
+    replay, stopped = _Replay(submission, root, notebook, seed, walled), ""
     try:
-        own = contextlib.nullcontext(walled) if walled else contextlib.closing(Walled(submission, root, [notebook]))
-        with own as replay.talk, _clock() as clock:
-            replay.run(clock)
+        with _clock():
+            replay.run()
     except Gone as end:
         stopped = str(end)
     except TooLong:
@@ -79,18 +78,15 @@ def unjudged(root, notebook, why):
 
 @contextlib.contextmanager
 def _clock():
-    """Raise TooLong in here when CPU_SECONDS of this process are spent, and then each second, since the kit's judge
-    takes any exception for the student's. Gives a list that is empty until then."""
-    rang = []
+    """Raise TooLong in here when CPU_SECONDS of this process are spent."""
 
     def ring(*_):
-        rang.append(True)
         raise TooLong
 
     before = signal.signal(signal.SIGVTALRM, ring)
     signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS, 1)
     try:
-        yield rang
+        yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
@@ -98,10 +94,10 @@ def _clock():
 
 class _Replay:
     """A notebook of a Submission that runs in replay. found: {id: CheckResult} of the checks that were judged so far;
-    told: lines on what happened; seed: of our own inputs."""
+    told: lines on what happened; seed: of our own inputs; talk: the Walled in which it runs."""
 
-    def __init__(self, submission, root, notebook, seed):
-        self.submission, self.root, self.notebook, self.seed = submission, root, notebook, seed
+    def __init__(self, submission, root, notebook, seed, talk):
+        self.submission, self.root, self.notebook, self.seed, self.talk = submission, root, notebook, seed, talk
         self.asked, self.found, self.told = reference.asked(root, notebook), {}, []
         self.content, self.errors = submission.contents[f"notebooks/{notebook}.ipynb"], {}
 
@@ -129,7 +125,7 @@ class _Replay:
             return CheckResult("open", "person", f"not judged: {why}"[:300])
         return result or CheckResult("open", "outside", NOT_DONE if theirs else NO_CELL)
 
-    def run(self, clock):
+    def run(self):
         """Run it to its end. Raises Gone and TooLong, with what was found until then; and SandboxError."""
         sources, odd = cells.runnable(self.content)
         if odd and not sources:  # an accident on its way, perhaps
@@ -141,9 +137,6 @@ class _Replay:
 
         def judge(id, answers):
             result = self._judged(id, answers)
-            if clock:
-                self.found.pop(id, None)
-                raise TooLong
             if id not in self.found or result.text != NOT_DONE:  # a copy that was left blank
                 self.found[id] = result
 
@@ -179,16 +172,13 @@ class _Replay:
         judge(id, answers): called for each check that is judged from here; files: {path: text} of files that differ
         from what was handed in. Raises Gone, SandboxError, and what `judge` raises.
         """
-        messages, others = 0, {f"{WORK}/{name}": text for name, text in files.items()}
+        others = {f"{WORK}/{name}": text for name, text in files.items()}
         task = {"folder": f"{WORK}/notebooks", "env": _preset(self.notebook), "files": others}
         try:
             self.talk.begin(task)
             for source in sources:
                 self.talk.say({"cell": source})
                 while "ran" not in (message := self.talk.hear()):
-                    messages += 1
-                    if messages > MESSAGES:
-                        raise Gone(f"it sent more than {MESSAGES} messages")
                     if "check" in message:
                         id = str(message["check"])
                         if id in self.asked and not (self.asked[id].batch or self.asked[id].report):

@@ -4,9 +4,9 @@ Winnowing (S. Schleimer, D. Wilkerson, A. Aiken, SIGMOD 2003): of every `WINDOW`
 the smallest is kept, so two texts that share GRAM + WINDOW - 1 tokens in a row share a fingerprint. In scripts every
 name is one token, every number another one, and comments are left out: names that were changed hide nothing.
 
-What the course itself gives is left out. Where parts of texts are compared, so is what more than a few submissions
-have: the usual way to fill a blank is nobody's own. Texts that are equal as a whole are found however many students
-have them: answers, since everybody chooses their own words, and scripts that share more than the filled blanks.
+What the course itself gives is left out, and so is what more than a few submissions have: the usual way to fill a blank
+is nobody's own. Answers that are equal as a whole are found however many students have them, since everybody chooses
+their own words.
 """
 
 import hashlib
@@ -30,7 +30,6 @@ GRAM, WINDOW = {"script": 10, "answer": 5}, 4
 LEAST, SHARE = 8, 0.5  # fingerprints in common: so many at least, and such a share of the shorter text's
 WHOLE = 0.8  # of the longer one's, where texts are equal as a whole
 COMMON = 0.15  # share of the submissions, though 3 of them are always a few
-HERE = str(Path(__file__).parents[2])  # the course of this kit
 
 
 def prints(what, text):
@@ -42,41 +41,48 @@ def prints(what, text):
     return {min(hashes[n : n + WINDOW]) for n in range(max(1, len(hashes) - WINDOW + 1))} if hashes else set()
 
 
+def _code(text):
+    """The tokens of Python, up to where it is broken."""
+    kinds = {tokenize.NUMBER: "0", tokenize.STRING: "''"}
+    with suppress(tokenize.TokenError, SyntaxError):  # what stands before it counts
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.NAME:
+                yield token.string if keyword.iskeyword(token.string) else "name"
+            elif token.type == tokenize.OP or token.type in kinds:
+                yield kinds.get(token.type, token.string)
+
+
 def own(contents, answers, root):
     """{what: sorted fingerprints} of a student's scripts and answers without what the course gives. contents: {path:
     bytes}; answers: {id: text}."""
     texts = {name: content.decode(errors="replace") for name, content in contents.items() if name.endswith(".py")}
     texts |= {f"the answer to {id}": text for id, text in answers.items()}
-    given = {name: blank | complete for name, (blank, complete) in _of_scripts(root).items()}
-    told = _of_answers(root)[0]
+    given, told = _of_scripts(root), _of_answers(root)[0]
     found = {what: prints(what, text) - given.get(what, told) for what, text in texts.items()}
     return {what: sorted(marks) for what, marks in found.items() if marks}
 
 
-def of_solutions(answers, root):
-    """Findings where a written answer is that of the solutions. answers: {id: text}.
+def of_solutions(owned, root):
+    """Findings where a written answer is that of the solutions. owned: what `own` gave of a submission.
 
     The solutions are compared here and nowhere else: their words stand in nothing that is kept or shown.
     """
-    told, model = _of_answers(root)
-    for id, text in answers.items():
-        mine, theirs = prints("answer", text) - told, model.get(id, set())
-        both = len(mine & theirs)
-        if both and both >= max(min(LEAST, len(theirs)), SHARE * min(len(mine), len(theirs))):
-            seen = f"{both} of its {len(mine)} fingerprints are those of the solution's answer"
-            yield Finding("solution", "look", f"the answer to {id}", seen)
+    for what, _, _, count, share in pairs({"": owned, "solution": _of_answers(root)[1]}):
+        seen = f"it shares {count} fingerprints with the solution's answer ({share:.0%} of the shorter text's own)"
+        yield Finding("solution", "look", what, seen)
 
 
 @cache
 def _of_scripts(root):
-    """{name: (fingerprints of the blank form, of the complete one)} of the course's scripts."""
-    return {name: tuple(prints(name, text) for text in forms) for name, forms in reference.scripts(root).items()}
+    """{name: fingerprints of the blank form and of the complete one} of the course's scripts."""
+    forms = reference.scripts(root).items()
+    return {name: prints(name, blank) | prints(name, complete) for name, (blank, complete) in forms}
 
 
 @cache
 def _of_answers(root):
-    """(fingerprints of what students read: what a good answer contains, and the notebooks; {id: those of the solution's
-    answer without them})."""
+    """(fingerprints of what students read: what a good answer contains, and the notebooks; those of the solution's
+    answers without them, as `own` gives them)."""
     read, model = [" ".join(text for _, item in tasks.items().values() for text in getattr(item, "holds", ()))], {}
     for name in sources.sources(Path(root)):
         for cell, theirs in zip(*(form.cells for form in reference.pair(root, name)), strict=True):
@@ -84,22 +90,20 @@ def _of_answers(root):
             if theirs.metadata.get("labs", {}).get("kind") == "answer":
                 model[theirs.metadata.labs.id] = kept.written(cell.source)
     told = {mark for text in read for mark in prints("answer", text)}
-    return told, {id: prints("answer", text) - told for id, text in model.items()}
+    return told, {f"the answer to {id}": prints("answer", text) - told for id, text in model.items()}
 
 
-def pairs(owned, root=HERE):
+def pairs(owned):
     """(what, number, number, how many fingerprints both have, share of the shorter one's), the most alike first, of
-    {number: what `own` gave}. root: of the course."""
+    {number: what `own` gave}."""
     found, most = [], max(3, COMMON * len(owned))
     for what in sorted({what for of_one in owned.values() for what in of_one}):
         every = {number: set(of_one[what]) for number, of_one in sorted(owned.items()) if of_one.get(what)}
         held = Counter(mark for marks in every.values() for mark in marks)
         rare = {number: {mark for mark in marks if held[mark] <= most} for number, marks in every.items()}
-        blank, complete = _of_scripts(root).get(what, (set(), set()))  # filling blanks gives all the same ones
-        least = max(3 * LEAST, len(complete - blank)) if what.endswith(".py") else LEAST
         for one, other in combinations(every, 2):
             both, (shorter, longer) = every[one] & every[other], sorted((len(every[one]), len(every[other])))
-            if not (len(both) >= least and len(both) >= WHOLE * longer):
+            if what.endswith(".py") or len(both) < WHOLE * longer:
                 both, shorter = rare[one] & rare[other], min(len(rare[one]), len(rare[other]))
             if len(both) >= max(LEAST, SHARE * shorter):
                 found.append((what, one, other, len(both), len(both) / shorter))
@@ -115,14 +119,3 @@ def findings(found):
     )
     said = "it shares fingerprints with submission"
     return grouped((n, Finding("alike", "look", what, f"{said} {few(others)}")) for (n, what), others in like.items())
-
-
-def _code(text):
-    """The tokens of Python, up to where it is broken."""
-    kinds = {tokenize.NUMBER: "0", tokenize.STRING: "''"}
-    with suppress(tokenize.TokenError, SyntaxError):  # what stands before it counts
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.NAME:
-                yield token.string if keyword.iskeyword(token.string) else "name"
-            elif token.type == tokenize.OP or token.type in kinds:
-                yield kinds.get(token.type, token.string)

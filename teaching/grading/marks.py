@@ -52,8 +52,7 @@ class Marks(BaseModel, extra="forbid"):
     """The marks of one submission.
 
     items: {item of the rubric: share from 0 to 1}; checks: {check: share}, which overrule how it was judged;
-    comments: ids of the comment bank, or texts; findings: {kind: Decision}; stamps: {item, check or comment:
-    DecidedBy}.
+    comments: ids of the comment bank, or texts; findings: {kind: Decision}; stamps: {item or check: DecidedBy}.
     """
 
     items: dict[str, Share] = {}
@@ -119,10 +118,7 @@ def mark(out, number, rubric, id=None, share=None, comments=(), without=()):
         if share is not None:
             answer = _answer(out, number, rubric.items[id][0]) if id in rubric.items else None
             shares[id], kept.stamps[id] = share, DecidedBy(**_now(answer=answer))
-        new = [each for each in dict.fromkeys(comments) if each not in kept.comments]
-        kept.comments = [each for each in kept.comments if each not in without] + new
-        kept.stamps |= {each: DecidedBy(**_now()) for each in new}
-        kept.stamps = {key: each for key, each in kept.stamps.items() if key not in without}
+        kept.comments = [each for each in dict.fromkeys([*kept.comments, *comments]) if each not in without]
     return kept
 
 

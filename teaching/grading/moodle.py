@@ -6,7 +6,6 @@ The worksheet is in the language of the site, so nothing in it is known by its n
 
 import re
 
-from labs.errors import UseError
 from labs.printed import grouped
 from labs.report.archive import zipped
 from teaching.grading.table import Sheet, file_name, number
@@ -15,8 +14,7 @@ _IDENTIFIER = re.compile(r"\s*(?P<word>.*\D)(?P<id>\d+)\s*", re.S | re.A)
 
 
 def sheet(table):
-    """The Sheet of a grading worksheet, in any language; None where the table is something else. Raises UseError where
-    Moodle would not take it back."""
+    """The Sheet of a grading worksheet, in any language; None where the table is something else."""
     head, filled = table.rows[0], [at for at, row in enumerate(table.rows) if at and any(cell.strip() for cell in row)]
     rows = [table.rows[at] for at in filled]
     if not rows or len(head) < 3 or any(len(row) != len(head) for row in rows):
@@ -26,14 +24,9 @@ def sheet(table):
     identifier, participants = next(identified, (0, []))
     if not participants:
         return None
-    grades = _grades(head, columns, identifier)
-    if not any(all(map(_is_date, columns[at])) for at in range(min(grades, default=0) + 1, len(head))):
-        why = "Moodle takes none back without the one that says when a grade was changed. Get the worksheet again"
-        lacks = "The worksheet has no column with dates behind the grades"
-        raise UseError(f"{lacks}: {why} and leave its columns as they are.")
     found = grouped((each["id"].lstrip("0"), at) for at, each in zip(filled, participants, strict=True))
     names = {at: table.rows[at][identifier + 1] for at in filled}  # the status, where nobody is named
-    return Sheet("moodle", table, found, names, grades)
+    return Sheet("moodle", table, found, names, _grades(head, columns, identifier))
 
 
 def packed(feedback):
@@ -51,11 +44,6 @@ def _participants(cells):
     found = [each for each in map(_IDENTIFIER.fullmatch, cells) if each]
     words = {each["word"].strip() for each in found}
     return found if len(found) == len(cells) and len(words) == 1 and any(c.isalpha() for c in words.pop()) else []
-
-
-def _is_date(cell):
-    """Whether a cell holds a date with its clock, which are three numbers or more, or none yet."""
-    return cell.strip() == "-" or len(re.findall(r"\d+", cell)) > 2
 
 
 def _grades(head, columns, identifier):

@@ -21,7 +21,6 @@ from teaching.grading import collect, handed, reference
 COUNT = 3
 RUNS, LINES, SENTENCES = 40, 60, 60  # that questions are drawn from, of one submission: the first ones
 LONGEST = 300
-UNLIKE = 0.03  # of the median: an epoch that differs by less is not asked about
 
 
 @dataclass(frozen=True)
@@ -38,13 +37,10 @@ def write(out, root="."):
     """Write oral.pdf into the folder `out`; returns lines. root: of the course."""
     paths = collect.submissions(out)
     taken, students, little = set(), [], []
-    told = {COUNT: "", 0: "Nothing of their own was handed in that a question could be drawn from."}
     for number, path in paths.items():
         with handed.opened(number, path) as submission:
             asked = draw(candidates(submission, str(Path(root).resolve())), taken, number)
-        note = told.get(len(asked), "Nothing else was handed in that a question could be drawn from.")
-        questions = [vars(each) | {"record": list(each.record)} for each in asked]
-        students.append({"number": number, "note": note, "questions": questions})
+        students.append({"number": number, "little": len(asked) < COUNT, "questions": [*map(vars, asked)]})
         little += [number] * (len(asked) < COUNT)
     data = {"title": "Questions for a talk with each student", "students": students}
     files.write(Path(out, "oral.pdf"), document.pdf_of_data(Path(__file__).with_name("oral.typ"), data))
@@ -85,26 +81,15 @@ def candidates(submission, root):
 
 
 def _runs(submission):
-    """Of the first runs that were measured: their epochs, their warm-up, their settings."""
+    """Of the first runs that were measured: their warm-up, their settings."""
     held = [(n, run) for n, run in submission.course.runs_on_record.items() if run.kind == "measured" and run.steady]
     for name, run in held[:RUNS]:
         called = name + (f", on {several(run.workers, 'worker')}," if run.workers else "")
-        steady = [epoch for epoch in run.epochs if epoch.epoch]
-        first, middle = run.epochs[0], median(epoch.seconds for epoch in steady)
-        unlike = [epoch for epoch in steady if len(steady) > 2 and abs(epoch.seconds / middle - 1) >= UNLIKE]
-        for epoch in sorted(unlike, key=lambda each: -abs(each.seconds - middle))[:3]:
-            times = f"{epoch.seconds / middle:.2f} times"
-            text = f"Epoch {epoch.epoch + 1} of your run {called} took {times} the median: why?"
-            every = ", ".join(f"{each.epoch + 1}: {digits(each.seconds)}" for each in run.epochs[:20])
-            record = [f"Seconds by epoch: {every}. Median without the first: {digits(middle)}."]
-            if epoch.others is not None:
-                record.append(f"Other programs took {epoch.others:.0%} of the cores meanwhile.")
-            if steps := epoch.step_seconds:
-                record.append(f"Its {len(steps)} steps: {digits(min(steps))} to {digits(max(steps))} s.")
-            yield Question("epoch", text, record=tuple(record))
+        first, middle = run.epochs[0], median(epoch.seconds for epoch in run.epochs if epoch.epoch)
         text = f"The first epoch of {called} took {first.seconds / middle:.2f} times as long as the median of the "
         text += "others. What happens in it, and what becomes of your speedup if it is counted in?"
-        record = f"First epoch {digits(first.seconds)} s, median of the others {digits(middle)} s."
+        every = ", ".join(f"{each.epoch + 1}: {digits(each.seconds)}" for each in run.epochs[:20])
+        record = f"Seconds by epoch: {every}. Median without the first: {digits(middle)}."
         yield Question("warm-up", text, record=(record,))
         has, rate = run.configuration, run.configuration.learning_rate
         if has.global_batch and has.local_batch and rate and (has.workers or 1) > 1:
@@ -134,19 +119,12 @@ def _scripts(submission, root):
         if name not in submission.contents:
             continue
         lines, short = submission.contents[name].decode(errors="replace").split("\n"), Path(name).name
-        made = [n for n, run in submission.course.runs_on_record.items() if _made_with(submission, run, name)]
-        record = [f"The blank form of {short} does not have it."]
-        record += [f"Runs that were made with this script: {', '.join(made[:6]) or 'none that is on record'}."]
+        record = (f"The blank form of {short} does not have it.",)
         own = other_lines(blank.split("\n"), lines)
         for n in [n for n in own if re.search(r"\w.*[(=.:]", lines[n].partition("#")[0])][:LINES]:
             for asked in _ASKED:
                 quoted = lines[n].strip()[:LONGEST]
-                yield Question("script", f"Line {n + 1} of your {short}. {asked}", quoted, tuple(record))
-
-
-def _made_with(submission, run, name):
-    script = submission.course.script_of(run)[0]
-    return script == Path(name).name and run.script_sha256 in submission.digests(name)
+                yield Question("script", f"Line {n + 1} of your {short}. {asked}", quoted, record)
 
 
 def _answers(submission):

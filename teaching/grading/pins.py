@@ -70,12 +70,8 @@ def add(out, mistake, comment, share=0.0):
     """Pin a comment to a Mistake, with a share of the check's points, from 0 to 1. Raises UseError where the comment
     gives a student away."""
     comment = marks.fit_to_read(out, None, comment)
-    pin = Pin(check=mistake.check, hint=mistake.hint, comment=comment, share=share)
+    pin = Pin(check=mistake.check, hint=printable(mistake.hint), comment=comment, share=share)
     path = Path(out, "rubric.toml")
     with files.locked(path):
-        lines = (f"{key} = {_toml(value)}" for key, value in pin.model_dump().items())
+        lines = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in pin.model_dump().items())
         store.append_toml(path, ["", "[[pin]]", *lines])
-
-
-def _toml(value):
-    return json.dumps(printable(value), ensure_ascii=False) if isinstance(value, str) else repr(value)

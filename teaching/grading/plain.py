@@ -16,8 +16,8 @@ import collections
 import fractions
 import itertools
 import math
+import re
 import statistics
-import string
 import tomllib
 from contextlib import suppress
 from functools import cache, cached_property
@@ -37,14 +37,14 @@ REACHING, MODULES, _LEADING, _WAYS = (_NAMES[kind] for kind in ("reaching", "mod
 def known():
     """The names of what computes, and changes nothing but its arguments."""
     import numpy
-    from matplotlib import axes, figure, pyplot
+    from matplotlib import axes, axis, figure, pyplot
 
     plain = (list, tuple, dict, set, str, int, float, collections.Counter, collections.deque, fractions.Fraction)
     whole = (*plain, math, statistics, itertools, collections, fractions, numpy.ndarray, numpy.random.Generator)
-    found = {name for each in (*whole, axes.Axes, figure.Figure) for name in dir(each)}
+    found = {name for each in (*whole, axes.Axes, axis.Axis, figure.Figure) for name in dir(each)}
     found |= {name for name in dir(numpy) if not isinstance(getattr(numpy, name), type(math))}
     found |= {*Configuration.model_fields, *Estimate.__dataclass_fields__, "rounded", "configuration"}
-    found |= {"kind", "steps", "hardware", "scaling", "loss", "accuracy"}
+    found |= {"kind", "steps", "hardware", "scaling", "loss", "accuracy", "xaxis", "yaxis"}
     found |= {name for name, field in Run.model_fields.items() if field.annotation is Estimate}
     found |= {"linalg", "norm", "solve", "polyfit", "random", "default_rng", "reduce", "partial", "lru_cache"}
     found |= {name for name in dir(pyplot) if hasattr(axes.Axes, name)} | {"Figure", "figure", "subplots", "show"}
@@ -78,29 +78,8 @@ class Plain:
         self.sources = cells.runnable(text)[0]
 
     @cached_property
-    def _given(self):
-        """(the statements of the fresh notebook, the _Rules that follow from it and from the complete one)."""
-        said, bound, modules, reached = set(), set(), set(), set()
-        for source in self.fresh.values():
-            tree = magics.tree(source)
-            said.update(ast.dump(node) for node in tree.body)
-            modules.update(_imported(tree))
-            bound.update(binds(tree), _BUILTINS & {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})
-        reaching, own = REACHING | _LEADING & bound, set(self.blanks)
-        for source in (*self.fresh.values(), *self.complete):
-            tree = magics.tree(source)
-            reached.update(_reached(tree))
-            own.update(name for node in tree.body if ast.dump(node) not in said for name in binds(node))
-        return said, _Rules(bound - own, reaching, modules, reached - _WAYS | known())
-
-    @cached_property
     def _statements(self):
-        """[(statement, what is not plain in it or None)] of all cells."""
-        given, rules = self._given
-        nodes = [node for source in self.sources for node in magics.tree(source).body]
-        new = {node for node in nodes if ast.dump(node) not in given}
-        rules = rules._replace(own={name for node in new for name in binds(node)} - rules.bound)
-        return [(node, _odd(node, rules) if node in new else None) for node in nodes]
+        return list(_compared(self.sources, self.fresh.values(), self.complete, self.blanks))
 
     def why_not(self):
         """What is not plain, as the end of a sentence; None where all is."""
@@ -123,15 +102,32 @@ class Plain:
 def of_script(changed, fresh, complete=""):
     """What is not plain in a script, or None: its text beside those of its fresh and its complete form."""
     try:
-        before, after, whole = map(magics.tree, (fresh, changed, complete))
+        return next(filter(None, (why for _, why in _compared([changed], [fresh], [complete]))), None)
     except magics.UNFIT:
         return "it is not Python"
-    said = {ast.dump(node) for node in before.body}
-    reaching = REACHING | _LEADING & set(binds(before))
-    given = set(_reached(before)) | set(_reached(whole))
-    reached = (given | known()) - _WAYS | given & {"replace", "save"}  # it is a program of its own, with files
-    rules = _Rules(set(), reaching, set(_imported(before)), reached)
-    return next(filter(None, (_odd(node, rules) for node in after.body if ast.dump(node) not in said)), None)
+
+
+def _compared(sources, fresh, complete, blanks=None):
+    """(statement, what is not plain in it or None) of each statement of some sources beside their fresh and complete
+    form. blanks: names that a notebook leaves open; None for a script, a program with names and files of its own."""
+    given, whole = (list(map(magics.tree, form)) for form in (fresh, complete))
+    said = {ast.dump(node) for tree in given for node in tree.body}
+    bound = {name for tree in given for name in binds(tree)}
+    used = {node.id for tree in given for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    reached = {name for tree in given + whole for name in _reached(tree)}
+    own = {name for tree in whole for node in tree.body if ast.dump(node) not in said for name in binds(node)}
+    rules = _Rules(
+        bound=set() if blanks is None else (bound | _BUILTINS & used) - own.union(blanks),
+        reaching=REACHING | _LEADING & bound,
+        modules={name for tree in given for name in _imported(tree)},
+        reached=reached - _WAYS | known() | (reached & {"replace", "save"} if blanks is None else set()),
+    )
+    nodes = [node for source in sources for node in magics.tree(source).body]
+    new = {node for node in nodes if ast.dump(node) not in said}
+    if blanks is not None:
+        rules = rules._replace(own={name for node in new for name in binds(node)} - rules.bound)
+    for node in nodes:
+        yield node, _odd(node, rules) if node in new else None
 
 
 def _imported(tree):
@@ -172,10 +168,7 @@ def _odd(tree, rules):
             return f"it binds the notebook's own name {name!r:.40}"
     if _sets_item(tree, rules.own):
         return "it sets an item of what it did not make"
-    neutral = {call.func for call in ast.walk(tree) if _replaces(call)}
     for node in ast.walk(tree):
-        if node in neutral:
-            continue
         if isinstance(node, ast.Name) and (node.id in rules.reaching or node.id.startswith("__")):
             return f"it uses {node.id!r:.40}"
         if isinstance(node, ast.Attribute) and not _formats(node):
@@ -192,12 +185,10 @@ def _odd(tree, rules):
     return None
 
 
-def _replaces(node):
-    """Whether it is a call of `replace` as a text has it: a path's, which moves a file, takes one argument."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr="replace"), args=[ast.expr() as old, ast.expr() as new, *_]):
-            return not isinstance(old, ast.Starred) and not isinstance(new, ast.Starred)
-    return False
+def _formats(node):
+    """Whether an attribute is `format` of a text that is written there, and reaches no attribute or item."""
+    written = isinstance(node.value, ast.Constant) and node.attr == "format"
+    return written and not re.search(r"\{[^}:]*[.[{]|:[^}]*\{", str(node.value.value))
 
 
 def _bound_by_text(tree):
@@ -207,15 +198,6 @@ def _bound_by_text(tree):
             yield node.target.id
         elif isinstance(node, ast.ExceptHandler) and node.name:
             yield node.name
-
-
-def _formats(node):
-    """Whether an attribute is `format` of a text that is written there, and reaches no attribute or item."""
-    if node.attr == "format" and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-        with suppress(ValueError):
-            fields = list(string.Formatter().parse(node.value.value))
-            return not any(set(name or "") & set(".[") or "{" in (spec or "") for _, name, spec, _ in fields)
-    return False
 
 
 def _sets_item(node, own):

@@ -2,45 +2,36 @@
 
 import re
 
-import labs
 from labs import files
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.report.archive import zipped
-from labs.slurm import sites
 from teaching.author import hidden, sources, students
 
 TOP = "course/"  # the folder that the zip unpacks to
 _NOTEBOOK = re.compile(r"notebooks/([^/]+)\.ipynb")
-_SITE = re.compile(r"slurm/sites/([^/]+)\.toml|slurm/(?!sites/)([^/]+)/.*")
-_EVERYWHERE = ("local", "template")  # what every release has: the machine at hand, and how to describe another
 
 
 class LeakError(LabsError):
     """A release would give a solution away; the text says what and where."""
 
 
-def release(root, out, site=None, notebooks=None, criteria=True, version=labs.__version__, date=None):
+def release(root, out, notebooks=None, criteria=True):
     """Write the zip `out` with what students get of the course at `root`; returns the names of its notebooks.
 
-    site: besides `local` the one whose files go along (default: all); notebooks: their names (default: all); criteria:
-    whether what a good answer contains goes along. Version and date are those of `students.contents`. The same
-    input gives the same bytes. Raises UseError (no such site), LeakError, BuildError.
+    notebooks: their names (default: all); criteria: whether what a good answer contains goes along. The same commit
+    gives the same bytes. Raises LeakError, BuildError.
     """
-    if site is not None:
-        sites.load(site, root)
     notebooks = tuple(sources.sources(root)) if notebooks is None else notebooks
     others = {folder for folder, lesson in tasks.lessons().items() if lesson.notebook not in notebooks}
 
     def keeps(name):
         if of_lesson := _NOTEBOOK.fullmatch(name):
             return of_lesson[1] in notebooks
-        if name.startswith("lessons/") and name.split("/")[1] in others:
-            return not name.endswith(("/tasks.toml", "/questions.py"))  # its modules may serve others
-        of_site = site and _SITE.fullmatch(name)
-        return not of_site or (of_site[1] or of_site[2]) in (site, *_EVERYWHERE)
+        of_other = name.startswith("lessons/") and name.split("/")[1] in others
+        return not (of_other and name.endswith(("/tasks.toml", "/questions.py")))  # its modules may serve others
 
-    contents = students.contents(root, version, date, criteria, keeps)
+    contents = students.contents(root, criteria, keeps)
     if found := list(hidden.leaks(contents, hidden.secrets(root))):
         raise LeakError(f"This release would give solutions away: not written. {found[0]} ({len(found)} in all)")
     files.write(out, zipped({TOP + name: content for name, content in contents.items()}))

@@ -1,4 +1,4 @@
-"""What comes out of a grading: grades.csv, feedback/*.pdf, overview.txt; and whose points moved."""
+"""What comes out of a grading: grades.csv, feedback/*.pdf; and whose points moved."""
 
 import csv
 import io
@@ -40,7 +40,6 @@ def write(out, platform=None, column=None):
         files.write(out / f"feedback/{number}.pdf", page)
     said = {number: " ".join(texts) for number, texts in comments.items()}
     files.write(out / "grades.csv", sheet(graded.names, made, most, said).encode(errors="replace"))
-    files.write(out / "overview.txt", overview.text(graded, made).encode(errors="replace"))
     files.write(out / "points.json", json.dumps(totals, indent=1))
     return told + worksheet.give_back(graded, made, platform, column)
 

@@ -107,11 +107,6 @@ class Rubric(BaseModel, extra="forbid"):
         return sum(self.checks.values()) + sum(item.points for each in self.answer for item in each.items)
 
     @property
-    def questions(self):
-        """The ids of all checks and written answers."""
-        return {*self.checks, *(each.id for each in self.answer)}
-
-    @property
     def items(self):
         """{id: (id of the answer, Criterion)}."""
         return {item.id: (each.id, item) for each in self.answer for item in each.items}
@@ -150,10 +145,11 @@ def add(out, notebooks):
     path = Path(out, "rubric.toml")
     with files.locked(path):
         rules, lines = _read(path) or Rubric(), []
+        known = {*rules.checks, *(each.id for each in rules.answer)}
         lessons = {lesson.notebook.partition("_")[0]: lesson for lesson in tasks.lessons().values()}
         new = {n: of for n, of in lessons.items() if of.notebook in notebooks and n not in rules.notebook}
         for number, lesson in new.items():
-            items = [item for item in lesson.task if item.kind != "prediction" and item.id not in rules.questions]
+            items = [item for item in lesson.task if item.kind != "prediction" and item.id not in known]
             lines += ["", f"[notebook.{number}]"]
             lines += [f"{json.dumps(item.id)} = {item.points}" for item in items if item.kind != "answer"]
             for item in (item for item in items if item.kind == "answer"):
@@ -168,16 +164,11 @@ def add(out, notebooks):
 
 
 def add_comment(out, item, text):
-    """Put a comment on an item into the comment bank; returns its id: the item's, and the first letter that is free.
-
-    Raises UseError where all letters are taken.
-    """
+    """Put a comment on an item into the comment bank; returns its id: the item's, and the first letter that is free."""
     path = Path(out, "rubric.toml")
     with files.locked(path):
         kept = load(out).comments
-        id = next((f"{item}{letter}" for letter in string.ascii_lowercase if f"{item}{letter}" not in kept), None)
-        if id is None:
-            raise UseError(f"{path} has {len(string.ascii_lowercase)} comments on {item} already.")
+        id = next(f"{item}{letter}" for letter in string.ascii_letters if f"{item}{letter}" not in kept)
         said = json.dumps(printable(text), ensure_ascii=False)
         store.append_toml(path, ["", "[[comment]]", f"id = {json.dumps(id)}", f"text = {said}"])
     return id

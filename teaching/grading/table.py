@@ -83,25 +83,23 @@ class Sheet:
         anonymous = len({_letters(each["who"]) for each in every}) == 1 < len(every)  # all are called "Participant"
         ids, rows, why = Counter(each["id"] for each in every), {}, {}
         for number, student in students.items():
-            try:
-                rows[number] = self._row_of(student, ids[student["id"]], anonymous)
-            except UseError as problem:
-                why[number] = str(problem)
+            found = self._row_of(student, ids[student["id"]], anonymous)
+            (why if isinstance(found, str) else rows)[number] = found
         return rows, why
 
     def _row_of(self, student, count, anonymous):
-        """The row of a student, whose identifier `count` submissions have. Raises UseError: it is not sure which."""
+        """The row of a student, whose identifier `count` submissions have; or, as text, why it is not sure which."""
         id, rows = student["id"], self.rows.get(student["id"].lstrip("0"), [])
         if count > 1:
-            raise UseError(f"several submissions have the identifier {id}: enter these points yourself")
+            return f"several submissions have the identifier {id}: enter these points yourself"
         if len(rows) != 1:
-            raise UseError(f"the file has {len(rows)} rows of {id}")
+            return f"the file has {len(rows)} rows of {id}"
         (row,) = rows
         if len(self.table.rows[row]) <= max(self.columns):
-            raise UseError("the row ends before the column of the points: get the file again")
+            return "the row ends before the column of the points: get the file again"
         if not anonymous and _letters(student["who"]) != _letters(self.names[row]):
             asked = "Is it the submission of a group, or of another course? Enter these points yourself"
-            raise UseError(f"in the file {id} is {self.names[row]!r}. {asked}")
+            return f"in the file {id} is {self.names[row]!r}. {asked}"
         return row
 
     def decimal(self):

@@ -20,7 +20,7 @@ from teaching.grading import inside, reference, wire
 LIMITS = sandbox.Limits(seconds=300, memory=3 << 30, processes=400, disk=512 << 20, output=16 << 20)
 BEGIN_SECONDS = 120  # more, until its first cell begins: nothing of the student's runs yet
 # Of the kit besides `labs`, what the sandbox shows: the modules of lessons, and what runs a notebook there.
-SHOWN = [tasks.LESSONS, *(Path(__file__).with_name(f"{name}.py") for name in ("__init__", "inside", "wire", "drawn"))]
+SHOWN = [tasks.LESSONS, *(Path(__file__).with_name(f"{name}.py") for name in ("__init__", "inside", "wire"))]
 SHOWN += [Path(__file__).parents[1] / "__init__.py"]
 
 

@@ -73,12 +73,10 @@ class Handed:
 
 @dataclass(eq=False)
 class ExportFile:
-    """A file of an export: its path there, its date and size, a function that opens it (of a link none), and whose it
-    is."""
+    """A file of an export: its path there, its date, a function that opens it (of a link none), and whose it is."""
 
     path: str
     stamp: float | tuple
-    size: int
     opened: Any
     handed: Handed | None = None
 

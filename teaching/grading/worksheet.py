@@ -60,32 +60,27 @@ def give_back(graded, made, path=None, column=None):
 def _filled(graded, found, takes, rows, made, path):
     """Write the file with the points; returns lines on it. takes: the column and its maximum; rows: {number of a
     submission: its row}."""
-    cells, left, filled, other = {}, Counter(), 0, 0
+    cells, left, filled = {}, Counter(), 0
     sign, (at, top), most = found.decimal(), takes, graded.rules.most
     scale = top / most if top and most else 1.0
-    open_items = {number: sum(line.open for line in made[number]) for number in sorted(rows)}
     for number, row in rows.items():
         now, total = found.table.rows[row][at].strip(), round(scale * points.total(made[number]), 2)
         if not points.handed_in(graded.found[number]):
             left["what was handed in cannot be read"] += 1
-        elif open_items[number]:
+        elif any(line.open for line in made[number]):
             left["items are open"] += 1
         elif now and table.number(now) is None:
             left[f"{now[:20]!r} stands there"] += 1
         else:
             filled += 1
             if table.number(now) != total:
-                other += bool(now)
                 cells[row, at] = f"{total:.2f}".rstrip("0").rstrip(".").replace(".", sign)
     target = graded.out / f"filled_{path.name}"
     files.write(target, found.table.filled(cells))
     form = f"UTF-8, {table.SEPARATORS[found.table.separator]}"
     told = [f"{target}: points of {filled} of {len(rows)} in {found.table.rows[0][at].strip()!r}. To upload as {form}."]
-    told += [f"{other} of them held other points before."] * bool(other)
     if left:
         told.append(f"Cells left as they were: {', '.join(f'{n} ({why})' for why, n in sorted(left.items()))}.")
-    if each := ", ".join(f"{number} ({count})" for number, count in open_items.items() if count):
-        told.append(f"{sum(open_items.values())} open: {each}.")
     if scale != 1:
         told.append(f"The rubric has {most:g} points in all, the file {top:g}: points are scaled to that.")
     return told

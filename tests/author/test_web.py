@@ -23,5 +23,5 @@ def test_students_see_blank_notebooks_and_instructors_the_executed_solutions_as_
     assert all(cell["outputs"] for cell in code if "check(" in "".join(cell["source"]))
     assert "docs/instructors/grading.md" in pages and "CONTRIBUTING.md" in pages
     every[name][0].cells[-1].source += " "
-    with pytest.raises(BuildError, match=f"{name}.ipynb was not executed as its source stands"):
+    with pytest.raises(BuildError, match=f"{name}.ipynb: is not what its source gives"):
         web.pages(ROOT, "instructors", {name: every[name]})

@@ -12,11 +12,12 @@ import signal
 import subprocess
 import sys
 import time
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
-from labs import checks
+from labs import checks, files
 from labs.checks import judging, kept, student_code, tasks
 from labs.results.run import Configuration
 
@@ -225,6 +226,10 @@ def test_a_prediction_stands_beside_its_outcome_and_stays_what_it_was(capsys):
         assert "Kept; now find out" in capsys.readouterr().out and items()[id]["outcome"] == item["outcome"]
     checks.outcome("01.12", "ssa", how="simulated")
     assert "01.12: You made no prediction; simulated ssa." in capsys.readouterr().out
+    path = kept.progress_file()
+    path.write_text(path.read_text().replace("'no'", "'n"))  # cut, or edited
+    checks.outcome("01.11", "yes")
+    assert "01.11: You made no prediction; measured yes." in capsys.readouterr().out
 
 
 # A student's code that fails, or does not end
@@ -356,7 +361,8 @@ def test_what_is_no_progress_is_kept_aside_and_ends_no_check(text, capsys):
     path.write_bytes(text)
     checks.progress()
     assert path.read_bytes() == text, "reading changes nothing"
-    assert "progress.json cannot be read (it is damaged: " in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "progress.json cannot be read (it is damaged: " in said and "yours?" not in said
     assert checks.check("01.1", 42)
     said = capsys.readouterr().out
     assert said.count("Warning") == 1 and "is kept as progress.json.bad-1, and a new one is begun: it is" in said
@@ -385,6 +391,14 @@ def test_a_disk_that_fails_keeps_the_old_file_whole_and_the_answer_counts(monkey
     assert path.read_text() == before and [each.name for each in path.parent.glob("[!.]*")] == ["progress.json"]
     monkeypatch.setenv("LABS_RUNS", str(path / "runs"))  # a folder that cannot be written
     assert checks.check("01.1", 42) and "cannot keep your progress" in capsys.readouterr().out
+
+
+def test_a_lock_is_no_matter_of_the_disk(monkeypatch, capsys):
+    locked = files.WriteError(errno.EAGAIN, "another process keeps it locked; try again when that has ended", "p.json")
+    monkeypatch.setattr(kept.files, "locked", Mock(side_effect=locked))
+    checks.check("01.1", 42)
+    said = capsys.readouterr().out
+    assert "cannot keep your progress: p.json cannot be written: another process" in said and "disk" not in said
 
 
 def test_three_kernels_lose_nothing(course):

@@ -7,7 +7,7 @@ import pytest
 
 from labs import results
 from labs.results import log
-from labs.results.run import load
+from labs.results.run import load_record
 from setup.cluster.practice import ROOT
 
 from .submitted import Job
@@ -56,7 +56,7 @@ def test_a_script_runs_to_its_end_and_leaves_what_a_laptop_leaves(jobs, name):
     assert [path.name for path in job.records] == [f"{name}_{job.id}_w{count}.json" for count in workers]
     logged = log.read(job.out) if workers else []
     for run, path, count in zip(logged, job.records, workers, strict=True):
-        found = load(path)
+        found = load_record(path)
         has = found.configuration
         assert (found.state, has.workers, found.job_id) == ("finished", count, job.id)
         assert has.nodes == (2 if name.endswith("nodes") else 1) and has.learning_rate == pytest.approx(0.01 * count)

@@ -72,7 +72,7 @@ def test_a_batch_script_makes_a_paired_study_over_nodes(cluster, tmp_path):
     folder = study.runs / f"study_{study.id}"
     names = [f"SmallCNN_horovod_{name}" for name in ("w1_b32", "w2_b64", "w1_b32_beside_w4", "w4_b128")]
     assert [(folder / f"{name}.err").read_text() for name in names] == [""] * 4
-    found = [records.load(folder / f"{name}.json") for name in names]
+    found = [records.load_record(folder / f"{name}.json") for name in names]
     has = [(each.configuration.workers, each.configuration.nodes, each.state, each.job_id) for each in found]
     assert has == [(ranks, nodes, "finished", study.id) for ranks, nodes in ((1, 1), (2, 1), (1, 1), (4, 2))]
     assert all(each.weights["identical"] for each in found)
@@ -111,7 +111,7 @@ def test_what_was_measured_is_kept_and_nothing_stays(cluster, tmp_path):
     cluster.run("scancel", job.id)
     assert job.end(120) == "CANCELLED" and job.left() == []
     for name in ("one", "two"):
-        found = records.load(job.runs / f"{name}.json")
+        found = records.load_record(job.runs / f"{name}.json")
         assert len(found.epochs) > 2 and found.study and found.state in ("running", "failed", "stopped")
         assert [epoch.round for epoch in found.epochs] == [None, *range(1, len(found.epochs))]
     _, two = results.load([job.runs / "one.json", job.runs / "two.json"])

@@ -1,5 +1,6 @@
 """What the tests of grading share: submissions of a few cells."""
 
+from contextlib import closing
 from pathlib import Path
 
 import made_grading
@@ -28,6 +29,8 @@ def run(needs_sandbox, tmp_path, monkeypatch):
         monkeypatch.setattr(walled, "LIMITS", type(walled.LIMITS)(**limits))
         monkeypatch.setattr(judge._Replay, "_judged", judged)
         contents = {f"notebooks/{notebook}.ipynb": made_grading.notebook(*sources)} | files
-        return judge.judged(handed.Submission("001", contents, tmp_path / "submission"), ROOT, notebook, "seed")
+        submission = handed.Submission("001", contents, tmp_path / "submission")
+        with closing(walled.Walled(submission, ROOT, [notebook])) as place:
+            return judge.judged(submission, ROOT, notebook, "seed", place)
 
     return run

@@ -36,7 +36,7 @@ def looked_at(out, number, contents=None, **found):
     kept |= {"notebooks": list(checks), "claimed": [], "key": number, "submission": number} | found
     for name, judged in checks.items():
         lines = [line.removeprefix(f"{name}, ") for line in told if line.startswith(name)]
-        kept["replayed"][name] = {"key": number, "checks": judged, "told": lines, "seconds": 0}
+        kept["replayed"][name] = {"key": number, "checks": judged, "told": lines}
     files.write(out / f"submissions/{number}.zip", zipped(contents or {}))
     files.write(out / f"checked/{number}.json", json.dumps(kept))
 

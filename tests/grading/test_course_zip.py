@@ -23,16 +23,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.more("a part of the course, packed twice")
 def test_a_part_of_the_course_is_the_same_bytes_each_time(tmp_path):
-    asked = {"site": "juwels-booster", "notebooks": release.chosen(notebooks="00-02,05-06"), "criteria": False}
+    asked = {"notebooks": release.chosen(notebooks="00-02,05-06"), "criteria": False}
     given, _ = (release.release(ROOT, tmp_path / name, **asked) for name in ("one", "two"))
     stems = ("00_start_here", "01_basic_concepts", "02_averages_and_rings", "05_resnet50_scaling", "06_a_job_for_slurm")
     assert tuple(given) == stems == asked["notebooks"]
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert all(name.startswith("course/") for name in zipfile.ZipFile(tmp_path / "one").namelist())
     _, files = course_release.load(tmp_path / "one")
-    wanted = {f"slurm/sites/{name}.toml" for name in ("local", "template", "juwels-booster")}
-    wanted |= {f"lessons/{name.partition('_')[2]}/{kind}" for name in stems for kind in ("tasks.toml", "questions.py")}
-    asked = re.compile(r"slurm/sites/.*toml|lessons/.*/(tasks.toml|questions.py)$")
+    wanted = {f"lessons/{name.partition('_')[2]}/{kind}" for name in stems for kind in ("tasks.toml", "questions.py")}
+    asked = re.compile(r"lessons/.*/(tasks.toml|questions.py)$")
     assert set(filter(asked.match, files)) == wanted
     assert "lessons/write_the_schedule/programs.py" in files, "modules of any lesson may serve another one"
     assert b'holds = ["..."' in files["lessons/a_job_for_slurm/tasks.toml"]
@@ -58,7 +57,7 @@ def test_the_same_work_on_a_part_of_the_course_gives_the_findings_of_the_whole(t
     """What was given works where it is unpacked; what a part does not ask for is not missed."""
     monkeypatch.chdir(ROOT)
     path, root, out = tmp_path / "course.zip", tmp_path / "course", tmp_path / "grades"
-    assert main(["release", "--out", str(path), "--notebooks", "00-06,11", "--site", "local"]) == 0
+    assert main(["release", "--out", str(path), "--notebooks", "00-06,11"]) == 0
     said = capsys.readouterr().out
     assert "06_a_job_for_slurm 11_report\n" in said
     with zipfile.ZipFile(path) as archive:
@@ -66,9 +65,8 @@ def test_the_same_work_on_a_part_of_the_course_gives_the_findings_of_the_whole(t
     environment = os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
     settings = {"cwd": root, "env": environment, "capture_output": True, "text": True}
     code = "from labs.checks import progress; print(*sorted({row['notebook'][:3] for row in progress('notebooks')}))"
-    code += "; from labs.slurm import sites; print(*sites.names())"
     done = subprocess.run([sys.executable, "-c", code], **settings)
-    assert done.stdout == "00_ 01_ 02_ 03_ 04_ 05_ 06_ 11_\nlocal\n", done.stderr
+    assert done.stdout == "00_ 01_ 02_ 03_ 04_ 05_ 06_ 11_\n", done.stderr
     for file, content in made_class.work(made_class.study(1), writer="one").items():
         files.write(root / file, content)
     done = subprocess.run([sys.executable, "-m", "labs", "report"], **settings)

@@ -149,9 +149,9 @@ def test_answer_tables_scripts_logs_and_machine_stand_beside_what_asks_for_them(
     assert "mine" not in at.beside.value and "1.61" not in at.beside.value
 
 
-def test_only_findings_of_the_question_stand_there_and_are_decided_there(at, out):
+def test_findings_stand_below_the_answer_and_are_decided_there(at, out):
     to(at, "002")
-    (row,) = at.decisions.children  # progress is about no run of this question
+    row, _ = at.decisions.children
     assert row.kind == "copy" and "serious, open: ResNet50_w1" in row.children[2].value
     row.children[1].value = "As submission 001 has it."
     row.children[0].value = "confirmed"

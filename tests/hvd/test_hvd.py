@@ -198,7 +198,7 @@ def test_solution_ends_with_identical_weights_on_both_ranks(tmp_path, launcher, 
     how = {"runs": tmp_path, "ranks": 2, "launcher": launcher, "env": {"PYTHONPATH": str(ROOT), **NO_GREETING}}
     job = jobs.run(tmp_path / "small.py", *arguments, name="small", show=False, **how)
     assert job.state == "finished", job.err.read_text()
-    found, out = records.load(job.record), job.out.read_text()
+    found, out = records.load_record(job.record), job.out.read_text()
     has = found.configuration
     assert (found.state, has.workers, has.local_batch, found.steps) == ("finished", 2, 16, 2)
     assert found.weights["identical"] and found.weights["ranks"] == 2 and not found.weights["different"]
@@ -343,7 +343,7 @@ def test_rank_that_dies_ends_the_job(tmp_path, launcher, die, rank, needs_horovo
     job.wait(timeout=300, show=False)  # stops a job that still runs: its state is then another
     assert job.state == "failed"
     assert ended(tmp_path), living(tmp_path)
-    found = records.load(job.record)
+    found = records.load_record(job.record)
     assert found.state == "failed" and len(found.epochs) == 1
     if die == "exception":
         assert f"a mistake of rank {rank}" in job.explain() and "python error" in job.explain()

@@ -56,12 +56,23 @@ def test_bash_runs_it_in_the_top_folder_and_says_so(start, course, capsys, monke
     assert job.explain() == f"some finished. Its files: {job.out}, some_local.err."
 
 
+def test_a_variable_is_set_here_where_slurm_would_set_it(start):
+    names = "SLURM_NTASKS SLURM_NTASKS_PER_NODE SLURM_CPUS_PER_TASK SLURM_TASKS_PER_NODE SLURM_NNODES".split()
+    text = "echo " + "|".join(f'"${{{name}:-none}}"' for name in names).replace("|", "'|'")
+    for asked, told in (("--nodes=2", "none|none|none|2|1"), ("--ntasks=4 --cpus-per-task=2", "4|none|2|4|1")):
+        job = start(f"#!/bin/bash\n#SBATCH --job-name=some {asked}\n{text}\n").wait(show=False)
+        assert job.out.read_text().strip() == told
+
+
 def test_records_progress_and_stop(start):
     """The training that ended keeps its record; the one that is stopped gets its end written."""
     train = '"$LABS_PYTHON" train.py'
     job = begun(start(HEAD + f"{train} 1 0\n{train} 2 120\n", name="other"), 2)
     assert job.state == "running" and job.record == job.records[-1]
     assert job.progress()["workers"] == 2 and job.progress()["fraction"] == 0.375
+    job.stem.mkdir()
+    (job.stem / "ResNet_w1_b64_beside_w4.progress").write_text('{"workers": 1}')  # of a study in it
+    assert job.progress() == {"workers": 1}
     job.stop()
     assert job.state == "stopped" and "other was stopped" in job.explain() and job.progress() == {}
     assert states(job) == {"other_local_w1.json": "finished", "other_local_w2.json": "stopped"}
@@ -108,8 +119,8 @@ def test_what_cannot_be_started_leaves_nothing(start, course):
     for line, options, says in (
         ("#SBATCH --gres=...", {}, "Not done yet: ../job.sh, line 6 is still blank"),
         ("batch=...  # your code here", {}, "line 6 is still blank"),
-        ("", {"runs": course / "train.py/runs"}, "train.py/runs: Not a directory. The job would leave"),
-        ("", {"ranks": 2}, "leave out `ranks`"),
+        ("", {"runs": course / "train.py/runs"}, "train.py/runs cannot be written: Not a directory"),
+        ("", {"launcher": "srun"}, "leave out `ranks` and `launcher`"),
         ("", {"site": "nowhere"}, "No site is called 'nowhere'"),
     ):
         with pytest.raises(LabsError) as caught:

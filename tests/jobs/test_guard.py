@@ -64,7 +64,7 @@ def test_nothing_of_a_job_stays(tmp_path, ending, sign, code):
         assert process.wait(300) == code
         killed = sign == signal.SIGKILL
         assert until(lambda: not (living(job) if killed else living(known) | family(mark)), 60)
-        assert killed or records.load(path).state == "failed"
+        assert killed or records.load_record(path).state == "failed"
     finally:
         for one in living(known | family(mark)):
             one.kill()
@@ -83,8 +83,8 @@ def test_a_record_does_not_say_running_when_the_training_has_ended(tmp_path):
         path, other = record(tmp_path / name), record(tmp_path / "ab.json")
         end = [*local.GUARD, f"--{kind}", str(tmp_path / "a"), "bash", "-c", "kill -9 $$"]
         assert subprocess.run(end, cwd="/").returncode == -signal.SIGKILL
-        assert records.load(path).state == "failed" and not path.with_suffix(".progress").exists(), name
-        assert records.load(other).state == "running", "another run's"
+        assert records.load_record(path).state == "failed" and not path.with_suffix(".progress").exists(), name
+        assert records.load_record(other).state == "running", "another run's"
 
 
 def test_the_end_of_the_command_is_told():

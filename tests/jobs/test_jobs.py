@@ -71,7 +71,7 @@ def test_progress_and_stop(start):
     job = begun(start(SLEEP))
     assert job.state == "running" and "job.1 is running." in job.explain()
     there = {"epochs_done": 1, "epochs": 4, "step": 3, "steps": 6, "images_per_second": 90.0, "fraction": 0.375}
-    assert job.progress() == there
+    assert job.progress() == there | {"workers": 1}
     job.record.with_suffix(".progress").write_text('{"frac')  # caught in the middle of a write
     assert job.progress() == {}
     job.stop()
@@ -116,7 +116,8 @@ def test_what_cannot_be_started_leaves_nothing(tmp_path):
         ("blank", {}, "Not done yet: {path}, line 1 is still blank"),
         ("half", {}, "half.py:2"),
         ("a", {"name": None}, "The job of {path} needs a name"),
-        ("a", {"runs": tmp_path / "a.py/runs"}, "a.py/runs: Not a directory. The job would leave no log"),
+        ("a", {"launcher": "mpiexec"}, "mpiexec starts ranks: say how many"),
+        ("a", {"runs": tmp_path / "a.py/runs"}, "a.py/runs cannot be written: Not a directory"),
         *(("a", {"name": name}, "choose another") for name in ("../up", " ", "a\nb", "a" * 300, "progress", 3)),
     ):
         path = tmp_path / f"{script}.py"

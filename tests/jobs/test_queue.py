@@ -62,8 +62,23 @@ def test_submit(slurm):
         assert queue.submit("a b.sh", "--epochs", 2, options=["--qos=x"]) == job_id
     assert slurm.calls[0] == ["sbatch", "--parsable", "--qos=x", "a b.sh", "--epochs", "2"]
     slurm(sbatch="Welcome")
-    with pytest.raises(queue.SlurmError, match="'Welcome', which is not a job id"):
+    with pytest.raises(queue.NoAnswerError, match="'Welcome', which is not a job id"):
         queue.submit("a.sh")
+
+
+def test_a_submission_without_an_answer_may_have_gone_through(slurm, course, monkeypatch):
+    (course / "job.sh").write_text("#!/bin/bash\n")
+    run = queue.subprocess.run
+
+    def late(command, **options):
+        if command[0] == "sbatch":
+            raise subprocess.TimeoutExpired(command, options["timeout"])
+        return run(command, **options)
+
+    monkeypatch.setattr(queue.subprocess, "run", late)
+    with pytest.raises(LabsError, match="sbatch did not answer within 60 s. Look with `squeue --me`") as caught:
+        jobs.start("job.sh", runs="runs")
+    assert "nothing was submitted" not in str(caught.value)
 
 
 def test_state(slurm):
@@ -108,7 +123,7 @@ def test_options_of_a_job_and_its_files(slurm, course, tmp_path, monkeypatch):
     assert "SLURM_NTASKS" not in slurm.environment and slurm.environment["LABS_RUNS"] == str(runs)
     assert runs.is_dir() and job.record == runs / "some_12.json" and job.records == []
     slurm.calls.clear()
-    with pytest.raises(LabsError, match="Cannot write into"):
+    with pytest.raises(LabsError, match="runs cannot be written: Not a directory"):
         jobs.start("job.sh", runs=course / "job.sh" / "runs")
     assert [call for call in slurm.calls if call[0] == "sbatch"] == [], "SLURM would lose the output"
     slurm(sbatch=("sbatch: error: 1 GPU(s) per node need 2..2 cores\nsbatch: error: Batch job submission failed", 1))

@@ -192,7 +192,7 @@ def test_real_trainings(tmp_path, start, launcher, needs_horovod, monkeypatch):
 
     turns.wait(timeout=600)
     assert turns.state == "finished", [job.explain() for job in turns.jobs]
-    found = [records.load(job.record) for job in turns.jobs]
+    found = [records.load_record(job.record) for job in turns.jobs]
     for each in found:
         assert (each.study, each.order_seed) == (turns.study, turns.seed)
         assert each.job_id == (None if launcher else "77")

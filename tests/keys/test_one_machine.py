@@ -11,7 +11,7 @@ from tree import ROOT
 
 from labs import models, recorded
 from labs.results import steps
-from labs.results.run import load
+from labs.results.run import load_record
 from lessons import counts
 from lessons.averages_and_rings import sgd
 
@@ -72,6 +72,6 @@ def test_what_more_workers_cost_is_in_each_step_and_not_in_tracing_nor_in_more_i
     assert mirrored["traced"][0] > 0 and len(set(mirrored["traced"])) == 1, "no epoch but the first traces"
     assert all("CollectiveReduceV2" in step for step in mirrored["steps"])
     for pair in (recorded.laptop(), list(recorded.laptop_horovod().values())[:2]):
-        one, two = (load(path.with_suffix(".json")) for path in pair)
+        one, two = (load_record(path.with_suffix(".json")) for path in pair)
         median = [steps.quantile(*steps.distribution(run)) for run in (one, two)]
         assert median[1] > median[0], "half of the steady steps are longer, so the loss is in the steps"

@@ -3,7 +3,6 @@
 Where answers come from: known.py.
 """
 
-import functools
 import importlib
 import inspect
 import json
@@ -16,7 +15,7 @@ import tensorflow as tf
 from answers import faster_steps, resnet50_scaling
 from tree import ROOT
 
-from labs import checks, devices, models
+from labs import checks, devices
 from labs.checks import judging, tasks
 from labs.results.intervals import Estimate
 from lessons import forms
@@ -30,12 +29,6 @@ NAMES = list(tasks.lessons())
 each_lesson = pytest.mark.parametrize("name", NAMES)
 TRIED = ("faster_steps", "going_on_and_two_nodes")
 MORE = pytest.mark.more("answers of notebooks 20 to 34 that are scripts: each is tried out")
-ONCE = functools.cache(models.network)  # judges build ResNet50V2 for each answer
-
-
-@pytest.fixture(autouse=True)
-def built_once(monkeypatch):
-    monkeypatch.setattr(models, "network", ONCE)
 
 
 def text_of(name):

@@ -1,5 +1,6 @@
 """Notebook 24: its recorded runs, its pictures, and the small programs that it measures."""
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from epochs import numbered
@@ -7,8 +8,9 @@ from figures import sound
 from tree import ROOT
 
 from labs import recorded
+from labs.errors import UseError
 from labs.results.run import Epoch, Run
-from lessons.faster_steps import by_hand, feeding, limited, pictures, recompute, samples
+from lessons.faster_steps import by_hand, feeding, limited, pictures, profile, recompute, samples
 from lessons.faster_steps import watched as show_watched
 
 
@@ -62,18 +64,29 @@ def test_waits_say_their_intervals():
 
 
 def test_a_change_is_compared_within_rounds_and_images_are_counted():
-    def run(seconds, images, others=0.0, study="a"):
-        epochs = [
-            Epoch(seconds=s, images=images, round=n or None, others=others) for n, s in enumerate([9.0, *seconds])
-        ]
+    def run(seconds, images, study="a"):
+        epochs = [Epoch(seconds=s, images=images, round=n or None) for n, s in enumerate([9.0, *seconds])]
         return Run(source="x.json", study=study, epochs=numbered(epochs))
 
     given, faster = run([4.0, 8.0, 4.0], 96), run([2.0, 4.0, 2.0], 48)  # the second round is slow for both
     ratio, note = pictures.gain(faster, given)
     assert ratio.value == pytest.approx(1) and ratio.interval == pytest.approx((1, 1)) and note is None
-    assert "busy machine" in pictures.gain(run([2.0, 4.0, 2.0], 96, others=0.5), given)[1]
     ratio, note = pictures.gain(run([2.0, 2.0, 2.0], 96, study="b"), given)
     assert ratio.interval is None and ratio.value == pytest.approx(16 / 6) and "did not take turns" in note
+
+
+def test_profile_of_a_fit_names_its_convolutions_and_no_profile_is_told(tmp_path):
+    with pytest.raises(UseError, match="No profile below"):
+        profile.operations(tmp_path)
+    model = feeding.network()
+    model.compile("sgd", "sparse_categorical_crossentropy", jit_compile=False)
+    with tf.profiler.experimental.Profile(str(tmp_path)):
+        model.fit(np.zeros((64, 32, 32, 3)), np.zeros(64), batch_size=8, verbose=0)
+    rows = profile.operations(tmp_path)
+    assert len([row for row in rows if "Conv2D" in row["operation"]]) >= 2
+    assert sum(row["share"] for row in rows) == pytest.approx(1)
+    seconds = [row["seconds"] for row in rows]
+    assert seconds == sorted(seconds, reverse=True) and "Dataset" not in {row["operation"] for row in rows}
 
 
 @pytest.mark.more("three trainings of ResNet50V2, whose memory is compared")

@@ -29,8 +29,6 @@ def test_folder_holds_every_image_unchanged_and_in_order(dataset, tmp_path):
     assert np.array_equal(images, dataset.images)
     assert [int(file.split(os.sep)[-2]) for file in files] == dataset.labels.tolist()
     assert reads.read == sum(map(os.path.getsize, files)) and reads.opened == files and reads.decoded == 30
-    reads.reset()
-    assert (reads.read, reads.decoded, reads.opened) == (0, 0, [])
 
 
 def test_tfrecords_hold_every_sample_and_what_is_read_and_decoded_depends_on_the_place_of_the_shard(dataset, tmp_path):

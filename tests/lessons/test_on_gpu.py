@@ -39,7 +39,6 @@ def test_a_busy_gpu_a_fetch_and_precisions_are_as_the_texts_say():
     ratios = [float(row["with / without"].split()[0]) for row in rows]
     assert min(ratios[:2]) > max(ratios[2:]) > 1
     assert "A fetch lengthens a short step by a larger share than a long one" in text("24")
-    assert all(row["with a fetch (ms)"] > row["step without a fetch (ms)"] for row in rows)
     exact, usual, *half = on_gpu.precisions()
     assert exact["step (ms)"] > 3 * usual["step (ms)"] and "more than three times" in text("25")
     assert all(row["step (ms)"] < usual["step (ms)"] for row in half)

@@ -18,10 +18,6 @@ from lessons.where_a_step_goes import experiments, fitted, what_if
 SMALL, LARGE = NAMES = ("ResNet50V2", "ResNet152V2")
 
 
-def drawn(random, low, high):
-    return float(np.exp(random.uniform(np.log(low), np.log(high))))
-
-
 # The terms of a step
 
 
@@ -55,8 +51,8 @@ def test_what_backward_does_not_hide_of_the_all_reduce():
     assert [size for *_, size in step_model.fused([(0, size) for size in (40, 300, 20, 10)], 309)] == [40, 300, 30]
     random = np.random.default_rng(0)
     for number in range(200):
-        sizes, latency = random.integers(1e3, 1e8, number % 9 + 1), drawn(random, 1e-7, 1e-3)
-        backward, threshold = drawn(random, 1e-4, 10), (0, 1e7, 1e9)[number // 3 % 3]
+        sizes, latency = random.integers(1e3, 1e8, number % 9 + 1), 10 ** random.uniform(-7, -3)
+        backward, threshold = 10 ** random.uniform(-4, 1), (0, 1e7, 1e9)[number // 3 % 3]
         asked = sizes, lambda size, latency=latency: latency + size / 1e9, backward, threshold
         none, half, full = (step_model.exposed(*asked, overlap) for overlap in (0.0, 0.5, 1.0))
         sent = sum(sizes) / 1e9 + 2 * step_model.CYCLE  # without the latencies of 1 to len(sizes) messages
@@ -125,7 +121,6 @@ def test_where_steps_do_not_get_longer_with_the_batch_nothing_is_predicted(capsy
 
 
 def test_up_to_4096_workers_it_is_the_model_with_the_inputs_of_the_table():
-    values = {name: quantity.value for name, quantity in what_if.INPUTS.items()}
     for name, rate in (("ResNet50V2", 383), ("ResNet152V2", 155)):
         one, four, half = (what_if.steps(name, **more) for more in ({}, {"accumulation": 4}, {"precision": "float16"}))
         assert one[1] == (pytest.approx(64 / rate), 0, 0) and sum(half[1]) == pytest.approx(64 / rate / what_if.HALF)
@@ -134,7 +129,7 @@ def test_up_to_4096_workers_it_is_the_model_with_the_inputs_of_the_table():
             sizes = what_if.networks()[name].tensor_bytes
             rings = partial(step_model.two_rings, workers, devices=8, **links)
             lost = step_model.exposed(sizes, rings, 2 / 3 * 64 / rate, 128 * 2**20, 1.0)
-            waiting = 64 / rate * (step_model.slowest(workers, values["spread"]) - 1)
+            waiting = 64 / rate * (step_model.slowest(workers, what_if.INPUTS["spread"].value) - 1)
             assert one[workers] == pytest.approx((64 / rate, waiting, lost))
             assert four[workers] == pytest.approx((4 * 64 / rate, 4 * waiting, lost))
 

@@ -1,13 +1,13 @@
 """The all-reduce benchmark: fits known links, runs on real ranks, refuses what it cannot measure."""
 
 import json
-import sys
 import types
 from itertools import product
 
 import numpy as np
 import pytest
 
+import labs
 from labs import cli, jobs
 from labs.errors import LabsError, UseError
 from labs.measure import allreduce
@@ -48,14 +48,13 @@ def test_two_real_ranks(tmp_path, needs_horovod):
 def test_a_rank_sends_as_many_bytes_as_the_table_says(monkeypatch, tmp_path):
     sent = {}
 
-    def allreduce_of_two(tensor, op=None, name=None, ignore_name_scope=False):
+    def allreduce_of_two(tensor, op=None, name=None):
         sent[name] = 4 * int(np.prod(tensor.shape))
         return 2 * tensor
 
     rank = {"init": lambda: None, "Sum": "sum", "allreduce": allreduce_of_two, "size": lambda: 2, "rank": lambda: 0}
-    horovod = types.SimpleNamespace(**rank, local_rank=lambda: 0, local_size=lambda: 2)
-    monkeypatch.setitem(sys.modules, "horovod", types.SimpleNamespace(tensorflow=horovod))
-    monkeypatch.setitem(sys.modules, "horovod.tensorflow", horovod)
+    hvd = types.SimpleNamespace(**rank, local_rank=lambda: 0, local_size=lambda: 2)
+    monkeypatch.setattr(labs, "hvd", hvd, raising=False)
     monkeypatch.setattr(allreduce.devices, "pin", lambda *_: None)
     allreduce._rank(tmp_path / "times.json", 3, 0, 1024, 4096, 2**20)
     assert {name: n for name, n in sent.items() if name != "together"} == {f"bytes_{n}": n for n in (1024, 4096, 2**20)}

@@ -1,6 +1,7 @@
 """The parts of a step: differences of measured steps, and real steps of both programs."""
 
 import json
+from statistics import geometric_mean
 
 import pytest
 
@@ -38,7 +39,11 @@ def test_parts_are_differences_and_the_efficiency_a_ratio_within_rounds():
     found = result()  # 0.82, 0.82 and 0.80 s alone, 0.15 s more with exchange
     ratios = [0.82 / 0.97, 0.82 / 0.97, 0.80 / 0.95]
     value, interval = breakdown.efficiency(found)
-    assert value == pytest.approx(sum(ratios) / 3) and interval == pytest.approx(intervals.mean(ratios).interval)
+    assert value == pytest.approx(geometric_mean(ratios)) and interval == pytest.approx(intervals.mean(ratios).interval)
+    uneven = result(alone=[[1.0, 1.0], [3.0, 3.0]], adds=(0.0, 1.0, 0.0))
+    assert breakdown.efficiency(uneven)[0] == pytest.approx(geometric_mean([1 / 2, 3 / 4])), (
+        "and not the arithmetic one"
+    )
     assert breakdown.efficiency(found, 16)[0] == pytest.approx(0.246 / 0.396, rel=0.01)
     with pytest.raises(breakdown.BreakdownError, match="Batch 32 was not measured: ask for 64 or 16"):
         breakdown.means(found, 32)
@@ -108,29 +113,27 @@ def test_wrong_use_is_refused_before_anything_starts(tmp_path, monkeypatch):
         ({"further_batches": (16, 2.5)}, "the local batch is 2.5"),
         ({"model": "ResNet"}, "Unknown model"),
         ({"strategy": "single"}, "The strategy is 'single'.*horovod or mirrored"),
+        ({"rounds": 0}, "rounds is 0"),
     ):
         with pytest.raises(UseError, match=text):
             breakdown.measure(**{"model": "SmallCNN"} | options)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.more("real ranks over MPI, or real replicas")
-@pytest.mark.parametrize("strategy", ["horovod", "mirrored"])
-def test_real_steps(strategy, tmp_path, monkeypatch, request):
+@pytest.mark.more("real replicas; notebook 26 measures with real ranks")
+def test_real_steps(tmp_path, monkeypatch):
     """What is found by steps of two workers. The second batch is larger than the data set."""
-    if strategy == "horovod":
-        request.getfixturevalue("needs_horovod")
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")  # as tree.NO_GREETING
-    sizes = {"local_batch": 16, "further_batches": (1800,), "rounds": 2, "steps": 2}
-    found = breakdown.measure("SmallCNN", strategy=strategy, show=False, **sizes)
+    sizes = {"local_batch": 16, "further_batches": (1800,), "rounds": 2, "steps": 1}
+    found = breakdown.measure("SmallCNN", strategy="mirrored", show=False, **sizes)
     assert json.loads((tmp_path / "breakdown_SmallCNN.breakdown.json").read_text()) == found
     assert [tuple(kinds) for kinds in found["seconds"].values()] == [breakdown.KINDS, breakdown.EFFICIENCY]
     for of_rounds in (of_rounds for kinds in found["seconds"].values() for of_rounds in kinds.values()):
-        assert [len(steps) for steps in of_rounds] == [2, 2] and min(map(min, of_rounds)) > 0
+        assert [len(steps) for steps in of_rounds] == [1, 1] and min(map(min, of_rounds)) > 0
     assert found["gradient_bytes"] == 4 * 24_346  # trainable weights of SmallCNN with 10 classes
     assert [len(found[name]) for name in ("pipeline_seconds", "all_reduce_seconds", "others")] == [2, 2, 2]
-    assert (found["kind"], found["ranks"], found["strategy"]) == ("measured", 2, strategy)
+    assert (found["kind"], found["ranks"], found["strategy"]) == ("measured", 2, "mirrored")
     assert (tmp_path / "breakdown_SmallCNN.err").read_text() == ""
 
 

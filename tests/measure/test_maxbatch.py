@@ -95,7 +95,7 @@ def test_a_search_that_breaks_off(pretend, tmp_path, capsys):
     with pytest.raises(LabsError, match="not for lack of memory.*a broken disk"):
         pretend(4, "raise RuntimeError('a broken disk')")
     (tmp_path / "fake.py").write_text("raise ImportError('no TensorFlow here')")
-    for out, says in ((tmp_path, "no TensorFlow here"), (tmp_path / "fake.py/runs", "Cannot write into")):
+    for out, says in ((tmp_path, "no TensorFlow here"), (tmp_path / "fake.py/runs", "runs cannot be written")):
         assert cli.main(["maxbatch", "--model", "SmallCNN", "--out", str(out)]) == 1
         error = capsys.readouterr().err.strip().splitlines()[-1]
         assert says in error and "Traceback" not in error

@@ -58,7 +58,7 @@ def fails(tmp_path_factory, monkeypatch):
 
 def test_a_study_leaves_records_a_table_and_pictures_and_is_reused(measured, monkeypatch, capsys):
     for name, workers in zip(NAMES, TEST.workers, strict=True):
-        found = records.load(measured / f"{name}.json")
+        found = records.load_record(measured / f"{name}.json")
         assert (found.state, found.configuration.workers, found.configuration.repeats) == ("finished", workers, 1)
         assert len(found.epochs) == TEST.epochs and all(0 <= epoch.others <= 1 for epoch in found.epochs)
         assert found.oversubscribed == (workers > devices.cores())
@@ -85,7 +85,7 @@ def test_a_study_leaves_records_a_table_and_pictures_and_is_reused(measured, mon
 def test_only_finished_records_of_one_study_of_the_same_configuration_and_versions_are_reused(copied):
     paths = [copied / f"{name}.json" for name in NAMES]
     wanted = [study.configuration(TEST, "SmallCNN", count, "mirrored") for count in (1, 2)]
-    good = records.load(paths[0])
+    good = records.load_record(paths[0])
     others = {"seed": 1, "images": 64, "epochs_per_repeat": 9, "image_size": 64, "repeats": 2, "strategy": "single"}
     for key, value in others.items():
         other = good.configuration.model_copy(update={key: value})
@@ -138,7 +138,7 @@ def test_more_workers_than_cores_and_a_rest_that_would_leave_one_empty(tmp_path)
     plan = dataclasses.replace(TEST, images=8 * count + 2, local_batch=8, epochs=1, repeats=1)
     said = []
     (path,) = study.run(plan, workers=[count], out=tmp_path, show=False, report=said.append)
-    found = records.load(path)
+    found = records.load_record(path)
     has = found.configuration
     assert found.oversubscribed is True and "oversubscribed" in said[0]
     assert (found.steps, found.epochs[0].images, found.machine["cores"]) == (1, 8 * count, count - 1)
@@ -184,7 +184,7 @@ def test_verdict_on_the_difference_of_two_networks(tmp_path):
     runs = []
     for name in ("ResNet50V2", "Other"):
         for log in recorded.laptop():
-            made = records.load(log.with_suffix(".json"))
+            made = records.load_record(log.with_suffix(".json"))
             made.configuration.model = name
             for epoch in made.epochs:
                 epoch.seconds *= made.configuration.workers if name == "Other" else 1

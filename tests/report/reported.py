@@ -52,7 +52,7 @@ def study(number=0, network="ResNet50V2", name="ResNet50"):
     """Runs of a network on 1 and 2 workers in turns, as if measured here: {name: Run}."""
     found = {}
     for workers, path in enumerate((path for path in recorded.laptop_two_networks() if network in path.name), 1):
-        run = records.load(path)
+        run = records.load_record(path)
         run.name, run.kind, run.study = f"{name}_w{workers}", "measured", f"study{number}"
         run.machine, run.command = dict(MACHINE), [f"scripts/{name}.py", "--n_gpus", str(workers)]
         run.started, run.finished = "2026-01-02T10:00:00+00:00", "2026-01-02T10:10:00+00:00"

@@ -45,7 +45,7 @@ def rows(root):
     """The study's runs in numbers, computed here from the records alone: two dicts, of 1 worker and of 2."""
     found, seconds = [], []
     for workers in (1, 2):
-        record = records.load(root / f"notebooks/runs/ResNet50_w{workers}.json")
+        record = records.load_record(root / f"notebooks/runs/ResNet50_w{workers}.json")
         steady, last = record.epochs[1:], record.epochs[-1]
         seconds.append({epoch.round: epoch.seconds for epoch in steady})
         mean = fmean(epoch.seconds for epoch in steady)

@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from types import SimpleNamespace
 
 import pytest
 import reported
@@ -118,5 +119,10 @@ def test_what_stays_plain_text_and_that_a_list_of_nodes_is_its_names(tmp_path, m
         "labs maxbatch --model ResNet50V2, Keras 3.15.1, 1/8 steps, 12 images/s, a/b/c",
     )
     assert clean(words) == words and clean("li_w1 of li: list, limit") == "<user>_w1 of <user>: list, limit"
+    will = SimpleNamespace(pw_name="li", pw_gecos="Will A Smith,room 1,,")
+    monkeypatch.setattr("pwd.getpwuid", lambda _: will)
+    monkeypatch.setattr("socket.gethostname", lambda: "gpu.uni.example")
+    told = "I will ask a smith for a GPU. Will A Smith"
+    assert Private(tmp_path).text(told) == "I will ask a smith for a GPU. <user>"
     assert hosts("node1") == {"node1"} and hosts("n[1-3,7],gpu1") == {"n1", "n2", "n3", "n7", "gpu1"}
     assert hosts("jwb[0009-0011]") == {"jwb0009", "jwb0010", "jwb0011"}

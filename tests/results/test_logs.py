@@ -91,7 +91,7 @@ def test_headers_say_what_is_certain():
         ("Learning_rate: 0.02", {"learning_rate": 0.02}),
         *((line, {}) for line in ('Model: "functional"', "Model on 4 GPUs", "Batch_size: auto", "Batch_size: 0")),
     ):
-        assert log.header(text) == expected
+        assert log.header_of_line(text) == expected
 
 
 def test_what_the_file_does_not_say_is_not_guessed(read):

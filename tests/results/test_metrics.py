@@ -118,9 +118,9 @@ def test_what_does_not_belong_together_is_not_divided_and_the_reason_is_said():
         ({"times": [(9,)]}, [{}], "no speedup, since 1 repeat with a single epoch"),
         ({"job_id": "7"}, [{"job_id": "7", "source": s} for s in ("x", "y")], r"\(x,.*\(y,.*could both be its 1-w"),
         (ALL | {"workers": 4}, [ALL], "is the data sharded"),
-        (UNKNOWN, [UNKNOWN], r"speedup, since images per epoch are not known .give --images\)\.$"),
+        (UNKNOWN, [UNKNOWN], r"speedup, since the images in the data set are not known .give --images\)\.$"),
         ({"model": None}, [{"model": None}], "trained differently, or not known how"),
-        ({}, [{"images": None}], r"speedup, since of M on 1 workers? \(.*\) images per epoch are not known"),
+        ({}, [{"images": None}], r"speedup, since of M on 1 workers? \(.*\) the images in the data set are not known"),
     ):
         mine, others = run(**{"workers": 2, "times": [(9, 2, 2)]} | own), [run(**other) for other in others]
         with pytest.raises(UseError, match=says):

@@ -30,7 +30,7 @@ def broken(*place, value=None):
 
 def test_a_record_is_the_run_with_its_place(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(NEW | {"source": "elsewhere", "failure": 7, "speedup": 9}))
-    found = record.load(tmp_path / "a.json")
+    found = record.load_record(tmp_path / "a.json")
     assert (found.source, found.folder, found.failure, found.speedup.value) == ("a.json", tmp_path, None, None)
     assert (found.configuration.images, found.dataset_images, found.hardware) == (64, 128, "Some CPU")
     assert [epoch.seconds for epoch in found.epochs] == [8, 7, 6, 5] and len(found.steady[0]) == 3
@@ -44,7 +44,7 @@ def test_what_is_saved_is_read_again_with_fields_of_a_newer_kit(tmp_path):
     found = record.of_json(NEW | {"colour": "blue", "configuration": HOW | {"momentum": 0.9}}, "a.json")
     found.epochs[0].metrics["loss"] = math.nan  # a training that diverged
     record.save_record(tmp_path / "new" / "b.json", found)
-    again = record.load(tmp_path / "new" / "b.json")
+    again = record.load_record(tmp_path / "new" / "b.json")
     assert again.colour == "blue" and again.configuration.momentum == 0.9
     assert math.isnan(again.epochs[0].metrics["loss"]) and again.epochs[1:] == found.epochs[1:]
     with pytest.raises(ValueError, match="seconds"):
@@ -72,11 +72,11 @@ def test_what_is_no_record_is_refused_in_one_line_that_names_file_and_field(tmp_
         path = tmp_path / "a.json"
         path.write_text(text)
         with pytest.raises(RecordError) as caught:
-            record.load(path)
+            record.load_record(path)
         said = str(caught.value)
         assert said.startswith(f"{path}: ") and says in said and "\n" not in said
         with pytest.raises(RecordError, match="the run record cannot be read"):
-            record.load(tmp_path)
+            record.load_record(tmp_path)
 
 
 # Which runs may be compared

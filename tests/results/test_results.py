@@ -87,6 +87,10 @@ def test_jobs_of_the_cluster_and_of_this_machine_in_one_folder(tmp_path, capsys)
     sources = [f"job_{run}.json" for run in ("812_w1", "local_w1", "w2", "w4")]
     assert [source for source, *_ in rows(tmp_path)] == sources
     assert rows(tmp_path / "job_w2.out", tmp_path / "job_w2.json") == [("job_w2.json", 2, 40, None)]
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts/job.txt").write_text(log(1))
+    with pytest.raises(LabsError, match=r"no results \(.json, .out, .log, .err\) in this folder"):
+        results.load(tmp_path / "texts")
     assert cli.main(["results", str(tmp_path)]) == 0 and "FAILED" not in capsys.readouterr().out
 
 

@@ -11,7 +11,7 @@ from scipy.stats import t
 from labs import recorded
 from labs.errors import UseError
 from labs.results import intervals, verdict
-from labs.results.run import Epoch, load
+from labs.results.run import Epoch, load_record
 from lessons.two_networks import logs
 
 USUAL, TINY = (0.99, 1.0, 1.01), (0.9999, 1.0, 1.0001)
@@ -139,7 +139,7 @@ def test_what_cannot_be_compared():
         ([*runs, last.model_copy(update={"study": "b"})], "B on 2 workers was measured more than once.*Pass the"),
         ([first, second, third, run(2, model="B", study="B", epochs=numbered(single))], "warm-up"),
         ([first, second, third, run(2, model="B", study="B", epochs=numbered(zero))], "rounded to 0 s"),
-        ([first, second, third, of("B", 2, [7.6] * 3, images=None)], "images per epoch are not known"),
+        ([first, second, third, of("B", 2, [7.6] * 3, images=None)], "the images in the data set are not known"),
     ):
         with pytest.raises(UseError, match=says):
             verdict.compare(given, "B", "A")
@@ -147,7 +147,7 @@ def test_what_cannot_be_compared():
 
 def test_the_ratio_is_the_one_that_the_notebook_teaches():
     """Without round 3 of ResNet152V2, in which other programs took half of the cores."""
-    runs, means = [load(file) for file in recorded.laptop_two_networks()], {}
+    runs, means = [load_record(file) for file in recorded.laptop_two_networks()], {}
     runs[0].repeats[0][3].others = 0.5
     rounds = {(run.model, run.workers): run.rounds for run in runs}
     for name, left_out in (("ResNet50V2", None), ("ResNet152V2", 3)):

@@ -26,6 +26,7 @@ CHANGES = {
         "Windows": ("\n", "\r\n", "line ends of Windows", "#!/bin/bash"),
         "no time": ("--time=00:30:00", "--time=30min", "not a value for --time", "30min"),
         "too long": ("--time=00:30:00", "--time=3:00:00", "longer than the 2 hours", "3:00:00"),
+        "without end": ("--time=00:30:00", "--time=UNLIMITED", "longer than the 2 hours", "UNLIMITED"),
         "other partition": ("partition=main", "partition=booster", "no partition 'booster'", "booster"),
         "no folder": ("--output=notebooks/runs/", "--output=logs/", "folder logs of --output", "=logs/"),
         "variable in a directive": ("--output=notebooks", "--output=$HOME", "fill in variables", "$HOME"),
@@ -90,7 +91,7 @@ LOCAL = {
         FOUR, f"for n in 1 2; do srun -c 2 --nodes=$n --ntasks=$((2*n)) {PART} $((64 * n)); done", None),
     "one batch on more nodes": (
         FOUR, f"for n in 1 2; do srun -c 2 --nodes=$n --ntasks=$((2*n)) {PART} 256; done", "256 on 2 workers, 256"),
-    "ranks of one node": (FOUR, f"srun -c 2 -n 2 {PART} 128", "starts 2 tasks, the job has 4"),
+    "ranks of one node": (FOUR, f"srun -c 2 -n 2 {PART} 128", "starts 2 tasks, the job has 4: GPUs are"),
     "too many ranks": (FOUR, f"srun -c 2 --ntasks-per-node=4 --ntasks=8 {PART} 512", "starts 8 tasks, the job has 4"),
     "no seed": (MINE, f'{ALONE} --seed "$seed"', "$seed is not set"),
     "no tasks per node": (MINE, f"echo $SLURM_NTASKS_PER_NODE; {ALONE}", "Add #SBATCH --ntasks-per-node="),
@@ -193,6 +194,11 @@ def test_personal_settings_are_missed_only_where_the_site_wants_them(course, mon
     (one,) = found(text, "marenostrum5", course)
     assert "an account" in one.problem
     assert found((RENDERED / "local" / ONE).read_text(), "local", course) == []
+
+
+def test_ranks_that_are_too_few_leave_cores_idle_where_the_job_has_no_gpus(course):
+    text = f"{HEAD}--nodes=2 --ntasks-per-node=2\nset -eu\nsrun -n 2 {PART} 128\n"
+    assert "starts 2 tasks, the job has 4: cores are idle" in found(text, "local", course)[-1].problem
 
 
 def test_several_findings_come_in_the_order_of_lines(course):

@@ -1,5 +1,7 @@
 """Directives as `sbatch --test-only -vv` (SLURM 22.05) was seen to read them, and what they ask for."""
 
+import math
+
 from labs.slurm import directives
 
 READ = [
@@ -70,3 +72,4 @@ def test_times_and_numbers():
     times = {"30": 30, "30:30": 30.5, "1:00:00": 60, "1-12": 2160, "1-12:30": 2190, "2-00:00:00": 2880, "00:00:30": 0.5}
     assert {text: directives.minutes(text) for text in times} == times
     assert {directives.minutes(text) for text in ("", "an hour", "1:2:3:4", "30m")} == {None}
+    assert {directives.minutes(text) for text in ("UNLIMITED", "infinite", "-1")} == {math.inf}

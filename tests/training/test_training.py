@@ -73,7 +73,7 @@ def trained(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def record(trained):
-    return records.load(trained[0].path)
+    return records.load_record(trained[0].path)
 
 
 # The record of a training
@@ -126,6 +126,14 @@ def clock(monkeypatch):
     monkeypatch.setattr(training.recorder.time, "perf_counter", lambda: float(next(ticks)))
 
 
+def test_images_of_an_epoch_that_is_longer_than_the_data_set_all_count(tmp_path, monkeypatch):
+    for ranks, counted, images in ((1, 140, 140), (2, 140, 70), (2, 210, 210), (2, 64, 64)):
+        recorder = recorder_of(settings(tmp_path))
+        recorder._ranks, recorder._steps = ranks, [0.1]  # of 70 images: two ranks that take 140 did not shard
+        monkeypatch.setattr(training.recorder.observed, "images", lambda *_, counted=counted: counted)
+        assert recorder._consumed() == images
+
+
 def test_what_an_epoch_counts(tmp_path, clock):
     assert play(recorder_of(settings(tmp_path)), 5)[0].images == 70, "4 x 16 and a last one of 6 that was kept"
     (epoch,) = play(recorder_of(settings(tmp_path)), 4, validates=True)
@@ -166,7 +174,8 @@ def test_the_record_of_an_earlier_run_moves_aside_and_the_log_of_this_one_stays(
     for number in range(2):
         path = recorder_of(settings(tmp_path, run="mine", seed=number)).path
         (tmp_path / "mine.out").write_text(f"log {number}")
-    assert records.load(path).configuration.seed == 1 and records.load(tmp_path / "mine.1.json").configuration.seed == 0
+    seeds = [records.load_record(file).configuration.seed for file in (path, tmp_path / "mine.1.json")]
+    assert seeds == [1, 0]
     assert {file.name for file in tmp_path.iterdir()} == {"mine.json", "mine.1.json", "mine.out"}
 
 
@@ -178,7 +187,7 @@ def test_what_nothing_can_be_trained_with_is_refused_before_a_record_is_touched(
         recorder_of(settings(tmp_path, run="../up"))
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").write_text("a file, no folder")
-    with pytest.raises(LabsError, match="file/runs.*--runs"):
+    with pytest.raises(LabsError, match="file/runs.* cannot be written"):
         recorder_of(settings(tmp_path / "file/runs"))
 
 
@@ -210,6 +219,26 @@ def test_reinitialise_empties_the_optimizer_and_keeps_its_rate(trained):
     assert float(model.optimizer.learning_rate.numpy()) == pytest.approx(0.01)
 
 
+def test_a_repeat_begins_with_the_optimizer_of_a_new_model(tmp_path):
+    import keras
+
+    from labs import compat
+
+    rate, of = 0.02, keras.optimizers
+    for make in (lambda: of.LossScaleOptimizer(of.Nadam(rate)), lambda: of.Adagrad(rate), lambda: of.Ftrl(rate)):
+        model, new = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)], name="flat"), make()
+        model.compile(make(), "mse", jit_compile=False)
+        args = settings(tmp_path, images=8)
+        for _ in training.repeats(args, recorder_of(args, model), model):
+            assert float(model.optimizer.learning_rate) == pytest.approx(rate)
+            starts = [variable.numpy() for variable in compat.state(model.optimizer)]
+            model.fit(np.ones((8, 4)), np.ones((8, 2)), batch_size=8, epochs=2, verbose=0)
+            model.optimizer.learning_rate = rate / 2  # as a callback may
+        new.build(model.trainable_variables)
+        assert starts == [pytest.approx(variable.numpy()) for variable in compat.state(new)], type(new)
+        assert starts != [pytest.approx(variable.numpy()) for variable in compat.state(model.optimizer)]
+
+
 # Writing a record
 
 
@@ -229,13 +258,12 @@ def test_a_full_disk_leaves_the_old_record_whole_and_the_next_epoch_tries_again(
     monkeypatch.setattr("os.replace", full)
     play(recorder, 1)
     monkeypatch.undo()
-    assert records.load(recorder.path).epochs == []
+    assert records.load_record(recorder.path).epochs == []
     assert [p.name for p in tmp_path.iterdir() if p != recorder.progress] == [recorder.path.name]  # no half-written one
     warning = capsys.readouterr().err
-    assert warning.count("Warning: Cannot write") == 1 and warning.count("\n") == 1
-    assert str(recorder.path) in warning and "No space left" in warning and "--runs" in warning
+    assert warning.startswith(f"Warning: {recorder.path} cannot be written: No space left") and warning.count("\n") == 1
     play(recorder, 1, epoch=1)
-    assert len(records.load(recorder.path).epochs) == 2 and not capsys.readouterr().err
+    assert len(records.load_record(recorder.path).epochs) == 2 and not capsys.readouterr().err
 
 
 # Programs
@@ -244,7 +272,7 @@ def test_a_full_disk_leaves_the_old_record_whole_and_the_next_epoch_tries_again(
 def test_crash_in_a_training_leaves_a_failed_record_with_what_was_measured(tmp_path):
     done = python(ROOT / "tests/programs/dying.py", "exception", 0, "--runs", tmp_path, "--run", "broken")
     assert done.returncode == 1 and "ZeroDivisionError: a mistake of rank 0" in done.stderr
-    record = records.load(tmp_path / "broken.json")
+    record = records.load_record(tmp_path / "broken.json")
     assert record.state == "failed" and record.finished
     assert [e.epoch for e in record.epochs] == [0] and [p.name for p in tmp_path.iterdir()] == ["broken.json"]
 
@@ -272,7 +300,7 @@ def test_script_and_study_program_do_the_same(tmp_path):
         done = python(*command, *common)
         assert done.returncode == 0, done.stderr
         assert "Model SmallCNN 1 workers" in done.stdout and "Batch_size: 32" in done.stdout
-    one, other = (records.load(tmp_path / f"{name}.json") for name in ("script", "study"))
+    one, other = (records.load_record(tmp_path / f"{name}.json") for name in ("script", "study"))
     assert one.command[0].endswith("ResNet50.py") and other.command[:2] == ["-m", "labs.training.program"]
     assert one.epochs[0].metrics == pytest.approx(other.epochs[0].metrics, rel=1e-4)
     for found, file in ((one, script), (other, program)):
@@ -422,7 +450,7 @@ def test_a_pipeline_of_labs_or_of_a_script_gets_buffers_without_a_tuning_thread(
     from labs import data
     from labs.training import observed
 
-    model, nine = SimpleNamespace(distribute_strategy=tf.distribute.get_strategy()), data.load("synthetic:9")
+    model, nine = SimpleNamespace(distribute_strategy=tf.distribute.get_strategy()), data.load("synthetic", images=9)
     for use in (lambda: data.order(nine, 3), lambda: observed.prepare(model)):
         monkeypatch.setattr(module, "_create_device_dataset", lambda: tf.data.Dataset.range(1))
         use()

@@ -40,7 +40,7 @@ def test_the_versions_are_shown(capsys):
 def test_a_training_leaves_a_log_a_record_and_no_error(trained, workers):
     job = trained[workers]
     assert job.state == "finished" and job.err.read_text() == ""
-    found = records.load(job.record)
+    found = records.load_record(job.record)
     assert found.configuration.workers == workers and len(found.epochs) == 3
     assert all(len(epoch.step_seconds) == 8 and epoch.seconds > 0 for epoch in found.epochs)
     (run,) = log.read(job.out)
@@ -51,7 +51,7 @@ def test_a_training_leaves_a_log_a_record_and_no_error(trained, workers):
 
 def test_two_replicas_compute_what_one_computes(trained):
     """The first step sees the same images and weights; batch normalisation over half a batch changes what follows."""
-    losses = [[epoch.metrics["loss"] for epoch in records.load(job.record).epochs] for job in trained.values()]
+    losses = [[epoch.metrics["loss"] for epoch in records.load_record(job.record).epochs] for job in trained.values()]
     assert losses[0][-1] < losses[0][0] and losses[0] == pytest.approx(losses[1], rel=0.2)
 
 

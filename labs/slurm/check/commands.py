@@ -43,7 +43,8 @@ def _launcher(subject):
     most = max((training.tasks or 0 for training in ranked), default=0)
     for training in ranked:
         launchers = [call.words[0] for call in training.call.launchers]
-        tasks = asked["tasks"] if asked["gpus_per_node"] in (0, asked["tasks_per_node"]) else None  # else it is told
+        # Of tasks that are not as many as the GPUs, `resources` tells.
+        tasks = asked["tasks"] if asked["gpus_per_node"] in (0, asked["tasks_per_node"]) else None
         if not launchers:
             problem = f"{training.script.name} starts without a launcher: one process, and all other tasks are idle."
             yield ScriptFinding(training.line_number, problem, f"Write {subject.site.launcher} before Python.")
@@ -51,7 +52,8 @@ def _launcher(subject):
             problem = f"{launchers[-1]} starts {launchers[-2]}: each task starts all the ranks once more."
             yield ScriptFinding(training.line_number, problem, f"Remove {launchers[-2]} and its options.")
         elif tasks and training.tasks == most != tasks:
-            problem = f"{launchers[0]} starts {several(most, 'task')}, the job has {tasks}: GPUs are idle, or shared."
+            what = "GPUs" if asked["gpus_per_node"] else "cores"
+            problem = f"{launchers[0]} starts {several(most, 'task')}, the job has {tasks}: {what} are idle, or shared."
             yield ScriptFinding(training.line_number, problem, f"Start {tasks}.")
 
 

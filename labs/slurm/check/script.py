@@ -15,7 +15,7 @@ from labs.slurm.check.finding import ScriptFinding
 from labs.slurm.sites import Site
 
 
-class Subject:
+class CheckedScript:
     """A batch script, and what is known of it.
 
     text: as read; name: of its file; lines: with plain line ends. script: its BatchScript; asked: its resources.
@@ -50,8 +50,8 @@ class Subject:
         return [missing] * bool(self.untried) + [f"Not known: {row}." for row in dict.fromkeys(rows)]
 
 
-def look_at(path_or_text: str | Path, site: Site | str, root: Path | None = None) -> Subject:
-    """The Subject of a batch script: its findings, [] for a right one, and all that was looked at.
+def look_at(path_or_text: str | Path, site: Site | str, root: Path | None = None) -> CheckedScript:
+    """The CheckedScript of a batch script: its findings, [] for a right one, and all that was looked at.
 
     path_or_text: a Path, a file name, or the text itself (more than one line)
     site: a Site or its id
@@ -62,13 +62,13 @@ def look_at(path_or_text: str | Path, site: Site | str, root: Path | None = None
     root = Path(root or sites.find_root())
     site = sites.load(site, root) if isinstance(site, str) else site
     if isinstance(path_or_text, str) and "\n" in path_or_text:
-        return Subject(path_or_text, "script.sh", site, root)
+        return CheckedScript(path_or_text, "script.sh", site, root)
     path = Path(path_or_text)
     try:
         text = path.read_bytes().decode(errors="replace")
     except OSError as problem:
         raise UseError(f"{path} cannot be checked: {problem.strerror}. Batch scripts are in slurm/<site>/.") from None
-    return Subject(text, path.name, site, root)
+    return CheckedScript(text, path.name, site, root)
 
 
 def report_on_script(path: str | Path, site: Site | str) -> int:

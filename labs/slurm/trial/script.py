@@ -14,6 +14,7 @@ from labs.slurm import directives, sites, variables
 from labs.slurm.trial import calls
 from labs.slurm.trial.calls import Call
 
+# 30 s: they end a command that has no end of its own, as awk's; a loop of bash's ends after SECONDS.
 LIMITS = sandbox.Limits(seconds=30, memory=1 << 30, processes=200, disk=32 << 20, files=3000, output=1 << 18)
 SECONDS = 8  # after which bash is stopped at its next command
 _NEEDED = re.compile(r"\$(?:\{([A-Z][A-Z0-9_]*)(?::?\?[^}]*)?\}|([A-Z][A-Z0-9_]*))")  # $NAME, ${NAME}, ${NAME:?why}

@@ -3,12 +3,10 @@
 SEND, ADDED = "chunks[(worker - step) % K]", "chunks[place] + arrived"
 PLACE, ENDS = "place = (worker - step - 1) % K", "return chunks"
 SUMS, RETURNED = f"chunks[place] = {ADDED}", "return [total if c == place else chunks[c] for c in range(K)]"
-PASSED, ON = "= exchange(chunks[(worker + 1 - step)", "= passing = exchange(passing if step else chunks[(worker + 1)"
 
 STYLES = [
     ("averages.16", SUMS, "chunks[place] += arrived", ENDS, "pass"),  # in place
     ("averages.16", SEND, "total if step else chunks[worker]", SUMS, "total = arrived + chunks[place]", ENDS, RETURNED),
-    ("averages.17", PASSED, ON),
 ]
 MISTAKES = [
     ("averages.16", SEND, SEND.replace("step", "step - 1"), PLACE, PLACE.replace("1", "2")),

@@ -94,7 +94,6 @@ WRONG = [
 STYLES = [
     ("faster.5", "AUTOTUNE)", "AUTOTUNE, deterministic=False)"),
     ("faster.5", READ, f".interleave({BY_FILE}, 4, num_parallel_calls=4)"),
-    ("faster.9", "AUTOTUNE)", "AUTOTUNE, deterministic=False)", OF_BATCHES, OF_BATCHES + AHEAD),
     ("faster.6", AHEAD, f"{AHEAD}.with_options(tf.data.Options())"),
 ]
 MISTAKES = [

@@ -1,7 +1,6 @@
 """Answers to the self-checks of 20_going_on_and_two_nodes: right ones, and wrong ones that students give."""
 
 RATE, CALLBACKS = "learning_rate = 0.01 * hvd.size()", "hvd.callbacks.MetricAverageCallback(), recorder]"
-COUNTED = "batch=$((64 * SLURM_NTASKS))"
 WRITTEN = "write(partial, state, epochs)\n        partial.replace(path)\n"
 ASSIGNED = """    for part in state:
         part.assign(hvd.broadcast(part, root_rank=0))
@@ -34,6 +33,4 @@ MISTAKES = [
     ("nodes.4", MEAN, "mean = mine"),
     ("nodes.7", "--ntasks-per-node=2", "--ntasks-per-node=1"),
     ("nodes.7", "--cpus-per-task=2", "--cpus-per-task=4"),
-    ("nodes.7", COUNTED, "batch=$((64 * SLURM_NNODES))"),
-    ("nodes.7", COUNTED, "batch=256"),
 ]

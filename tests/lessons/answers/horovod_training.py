@@ -37,6 +37,5 @@ MISTAKES = [
     ("horovod.4", STEP, AVERAGED),
     ("horovod.4", "from_config(optimizer.get_config())", "from_config({})"),
     ("horovod.16", "--ntasks-per-node=2", "--ntasks-per-node=1"),
-    ("horovod.16", "--cpus-per-task=2", "--cpus-per-task=4"),
     ("horovod.16", COUNTED, "batch=128"),
 ]

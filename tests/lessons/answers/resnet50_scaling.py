@@ -95,6 +95,11 @@ WRONG = [
     *(("T6", labelled(label, *UNITS[1:])) for label in ("time (ms)", "epochs/s", "s/step")),
     ("T6", ("no figure", RUNS)),
 ]
+STYLES = [
+    ("resnet50.3", "import keras\n", "import keras\nfrom keras.applications.resnet_v2 import ResNet50V2 as Net\n")
+    + ("keras.applications.ResNet50V2(", "Net(classifier_activation=None, ", 'loss="sparse_categorical_crossentropy"')
+    + ("loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True)",)
+]
 MISTAKES = [
     ("resnet50.3", "tf.distribute.MirroredStrategy(devices=workers)", "tf.distribute.get_strategy()"),
     ("resnet50.3", ", callbacks=[recorder]", ""),
