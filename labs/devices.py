@@ -172,7 +172,7 @@ def _idle_cores(count):
 
 
 def workers(count: int, pin: bool = True, kind: str | None = None) -> list[str]:
-    """Set up `count` workers (as a MirroredStrategy's replicas): a GPU or core each; returns their device names.
+    """Set up `count` workers, such as MirroredStrategy's replicas; returns their device names.
 
     A worker is a GPU where there are GPUs. Elsewhere it is one core: TensorFlow's CPU is divided into
     `count` logical devices with one thread each, and the process is pinned to `count` cores (unless

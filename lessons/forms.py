@@ -30,14 +30,15 @@ from labs.checks import kept
 from labs.checks.judging import incomparable, judges
 from labs.checks.reading import as_rounded, called
 from labs.checks.student_code import tried
-from labs.printed import an
+from labs.printed import an, several
 from lessons.asked import told
 
+WHOLE = "This is a whole number, but the right one has decimals."
 Rows = Sequence[tuple[Any, str | Callable[..., str]]]
 # (what it makes of right numbers, hint): the first that gives what the student's answer gives
 _MISTAKES = (
     (lambda right: 100 * right, "This is in per cent. Give a share, as a number from 0 to 1."),
-    *((whole, "The decimals are gone: is it `//`, `int` or `round`?") for whole in (np.trunc, np.floor, np.round)),
+    *((whole, WHOLE) for whole in (np.trunc, np.floor, np.round)),
     (lambda right: 1 / right, "This is upside down: what is divided by what?"),
     (lambda right: -right, "Only the sign is wrong."),
 )
@@ -62,12 +63,12 @@ class Formula:
         got, changed = [], None
         for case in self.cases:
             if problem := _unfit(function, case):
-                return f"Your function does not take the {len(case)} arguments of the question: {problem}."
+                return f"Your function does not take the {several(len(case), 'argument')} of the question: {problem}."
             with tried(self.described(function, case)):
                 result, change = called(function, *case)
             if hasattr(result, "__next__"):
-                kind = an(type(result).__name__)
-                return f"Your function returns {kind} object, which has computed nothing yet: return what it will give."
+                what = f"{kind(result)} object, which has computed nothing yet"
+                return f"Your function returns {what}: return what it will give."
             if hint := incomparable(result):
                 return f"For {self.described(function, case)} your function gives {_shown(result)}. {hint}"
             got.append(result)
@@ -76,11 +77,12 @@ class Formula:
         right = [alike(*pair, self.tolerance) for pair in zip(got, wanted, strict=True)]
         if all(right):
             return changed and f"What it returns is right. {changed}"
+        more = f" {changed}" if changed else ""
         for wrong, hint in self.wrong:
             if any(self.same(got, self.results(each)) for each in alternatives(wrong)):
-                return hint if isinstance(hint, str) else hint(function)
+                return (hint if isinstance(hint, str) else hint(function)) + more
         hint = self._misshapen(got, wanted) or self._common(function, got, wanted)
-        return hint or f"{self._observed(function, got, wanted, right)} {self.otherwise}".rstrip()
+        return (hint or f"{self._observed(function, got, wanted, right)} {self.otherwise}".rstrip()) + more
 
     def results(self, function: Callable, cases: Sequence[tuple] = ()) -> list:
         """What a function gives in each case, or in these; an object that equals nothing where it raises an error."""
@@ -111,39 +113,35 @@ class Formula:
 
     def _misshapen(self, got, wanted):
         """Hint for a list where a number is asked for, the reverse, and other shapes; else None."""
-        for one, (array, right) in [
-            (one, (_array(one), _array(other))) for one, other in zip(got, wanted, strict=True)
-        ]:
+        for one, other in zip(got, wanted, strict=True):
+            array, right = as_array(one), as_array(other)
             if right is None or (array is not None and array.shape == right.shape):
                 continue
             if not right.shape:
-                return f"Your function returns {an(type(one).__name__)}: return one number."
+                return f"Your function returns {kind(one)}: return one number."
             if array is None and right.ndim == 1:
                 return f"Your function returns {_shown(one)}: return {right.size} numbers."
             if right.ndim > 1:
                 return f"Your function returns {_shown(one)}: an array of shape {right.shape} is asked for."
-            return f"Your function returns {array.size} value{'s' * (array.size != 1)}: {right.size} are asked for."
+            return f"Your function returns {several(array.size, 'value')}: {right.size} are asked for."
         return None
 
     def _common(self, function, got, wanted):
         """Hint for a mistake that any formula can have, or None."""
-        if len(set(map(_shown, got))) == 1:
-            return f"Your function gives {_shown(got[0])} in all {len(got)} cases. Does it use what it is given?"
         if hint := _of_numbers(got, wanted, self.tolerance):
-            return hint
+            return hint + " Is it `//`, `int` or `round`?" * (hint == WHOLE)
+        if all(alike(each, got[0], 1e-9) for each in got) and not self.same(wanted, wanted[:1] * len(wanted)):
+            return f"Your function gives {_shown(got[0])} in all {len(got)} cases. Does it use what it is given?"
         names = self.names(function, min(map(len, self.cases)))
         for one, other in itertools.combinations(range(len(names)), 2):
             if self.same(got, self.results(lambda *case: self.right(*_exchanged(case, one, other)))):  # noqa: B023
                 return f"These results are right if `{names[one]}` and `{names[other]}` change places: which is which?"
-        following = [*self.cases[1:], self.cases[0]]
+        following = [*zip(self.cases, [*self.cases[1:], self.cases[0]], strict=True)]
         for place, name in enumerate(names if len(names) > 1 else ()):
-            cases = [
-                (*case[:place], other[place], *case[place + 1 :])
-                for case, other in zip(self.cases, following, strict=True)
-            ]
+            cases = [(*case[:place], other[place], *case[place + 1 :]) for case, other in following]
             found = zip(got, self.results(function, cases), wanted, self.results(self.right, cases), strict=True)
-            tried = [(alike(one, new), alike(*rights)) for one, new, *rights in found if _array(rights[1]) is not None]
-            if all(same for same, _ in tried) and not all(same for _, same in tried):
+            both = [(alike(one, new), alike(*rights)) for one, new, *rights in found if as_array(rights[1]) is not None]
+            if all(same for same, _ in both) and not all(same for _, same in both):
                 return f"Your function gives the same whatever `{name}` is. Do you use it?"
         return None
 
@@ -153,7 +151,7 @@ class Formula:
         seen = f"or {self.described(function, self.cases[wrong])} your function gives {_shown(got[wrong])}."
         if True in right:
             return f"Right for {self.described(function, self.cases[right.index(True)])}. But f{seen}"
-        pairs = [(_array(one), _array(other)) for one, other in zip(got, wanted, strict=True)]
+        pairs = [(as_array(one), as_array(other)) for one, other in zip(got, wanted, strict=True)]
         if all(one is not None and other is not None and one.shape == other.shape == (2,) for one, other in pairs):
             for place, name in enumerate(("first", "second")):
                 if all(alike(one[place], other[place], self.tolerance) for one, other in pairs):
@@ -224,22 +222,20 @@ class Value:
         for answer, wanted in zip(answers, right[0], strict=True):
             if callable(answer):
                 return "This is a function: call it, and give what it returns."
-            if isinstance(wanted, int | float | np.number) and ((array := _array(answer)) is None or array.shape):
-                kind = an(type(answer).__name__)
-                return f"{kept.brief(answer)[:40]} is {kind}: one number is asked for, such as 2.5."
+            if isinstance(wanted, int | float | np.number) and ((array := as_array(answer)) is None or array.shape):
+                return f"{kept.brief(answer)[:40]} is {kind(answer)}: one number is asked for, such as 2.5."
         if any(self.same(answers, each) for each in right):
             return None
         for wrong, hint in self.wrong:
             if any(self.same(answers, self.of(each, given)) for each in alternatives(wrong)):
                 return hint if isinstance(hint, str) else hint(*arguments)
-        places = range(len(answers))
-        wrong = next(
-            place for place in places if not self.same(answers[place : place + 1], right[0][place : place + 1])
-        )
-        if hint := _of_numbers([answers[wrong]], [right[0][wrong]], self.tolerance):
-            return hint if len(answers) == 1 else f"{('First', 'Second', 'Third', 'Fourth')[wrong]} value: {hint}"
+        wrong = [self.same([one], [other]) for one, other in zip(answers, right[0], strict=True)].index(False)
         advice = self.otherwise[wrong] if isinstance(self.otherwise, tuple) else self.otherwise
-        return advice if isinstance(advice, str) else advice(*arguments)
+        advice = advice if isinstance(advice, str) else advice(*arguments)
+        if not (hint := _of_numbers([answers[wrong]], [right[0][wrong]], self.tolerance)):
+            return advice
+        hint = f"{hint} {advice}" if hint == WHOLE else hint
+        return hint if len(answers) == 1 else f"{('First', 'Second', 'Third', 'Fourth')[wrong]} value: {hint}"
 
     def same(self, answers, wanted):
         return all(each is ... or self.fits(one, each) for one, each in zip(answers, wanted, strict=True))
@@ -285,19 +281,24 @@ def alike(one: Any, other: Any, tolerance: float = 1e-4) -> bool:
     """Whether a result is the wanted one, `other`: numbers up to a relative tolerance, also in lists and arrays; `...`
     in a tuple stands for any value."""
     if isinstance(other, tuple) and any(each is ... for each in other):
-        pairs = zip(one, other, strict=True) if np.shape(_array(one)) == (len(other),) else ((one, object()),)
+        pairs = zip(one, other, strict=True) if np.shape(as_array(one)) == (len(other),) else ((one, object()),)
         return all(wanted is ... or alike(value, wanted, tolerance) for value, wanted in pairs)
     if isinstance(other, str):
         return told(one).strip(" ().,") == told(other)
     if isinstance(other, dict):
         return isinstance(one, dict) and one.keys() == other.keys() and all(alike(one[k], other[k]) for k in other)
-    if _array(other) is None:
+    if as_array(other) is None:
         return type(one) is type(other) and one == other
-    one, other = _array(one), _array(other)
+    one, other = as_array(one), as_array(other)
     return one is not None and one.shape == other.shape and np.allclose(one, other, rtol=tolerance, atol=1e-9)
 
 
-def _array(value):
+def kind(value):
+    """What kind of value it is, for a hint: "a list", "nothing"."""
+    return "nothing" if value is None else an(type(value).__name__)
+
+
+def as_array(value):
     """A number, list or array of numbers as an array of floats; None for anything else, also for numbers as text."""
     try:
         array = np.asarray(value)
@@ -308,7 +309,7 @@ def _array(value):
 
 def _of_numbers(got, wanted, tolerance):
     """The hint for numbers that are wrong in a way that any numbers can be, or None."""
-    pairs = [(_array(one), _array(other)) for one, other in zip(got, wanted, strict=True)]
+    pairs = [(as_array(one), as_array(other)) for one, other in zip(got, wanted, strict=True)]
     if any(one is None or other is None or one.shape != other.shape for one, other in pairs):
         return None
     got, wanted = (np.concatenate(list(map(np.ravel, arrays))) for arrays in zip(*pairs, strict=True))

@@ -55,15 +55,16 @@ def no_curve(figure, runs, whose):
     drawn = {axis: list(_points(axis, workers)) for axis in figure.axes}
     for key, what in CURVES.items():
         values = {run.workers: getattr(run, key).value or math.nan for run in runs}
-        showing = {axis: names for axis, points in drawn.items() if (names := _names(points, values))}
+        showing = {axis: shown for axis, points in drawn.items() if (shown := _shown(points, values))}
         if not showing:
             upside = {number: 1 / value for number, value in values.items()}
-            turned = key == "speedup" and any(_names(points, upside) for points in drawn.values())
+            turned = key == "speedup" and any(_shown(points, upside) for points in drawn.values())
             yield turned, "The speedup is upside down: a faster run must lie above 1."
             at = ", ".join(map(str, workers))
             yield True, f"No curve shows the {what} of {whose} at {at} on the x axis, ordered by workers."
-        spans = [sorted(axis.get_ylim()) for axis in showing]
-        hidden = not any(low <= min(values.values()) and max(values.values()) <= high for low, high in spans)
+        spans = [np.multiply(sorted(axis.get_ylim()), (1 - 1e-6, 1 + 1e-6)) for axis in showing]
+        both = zip(showing.values(), spans, strict=True)
+        hidden = not any(_shown([one for one in all_ if low <= one[1] <= high], values) for all_, (low, high) in both)
         between = f"from {spans[0][0]:.3g} to {spans[0][1]:.3g}"
         yield hidden, f"The y axis {between} leaves {what} of {whose} out of sight."
         labels = [_label(axis, "y") for axis in showing]
@@ -72,7 +73,7 @@ def no_curve(figure, runs, whose):
         yield not any(_is_label(label, key) for label in labels), f"{said}. {asked}"
         if whose in {run.model for run in runs}:
             # Also the names of another network that does as well.
-            of = [name for names in showing.values() for name in names if name]
+            of = [name for shown in showing.values() for *_, name in shown if name]
             yield of and not any(whose in name for name in of), f"The legend gives {whose}'s {what} another name."
 
 
@@ -95,10 +96,10 @@ def _is_label(label, key):
     return not name and re.search(says, text) is not None and re.search(other, text) is None
 
 
-def _names(points, values):
-    """The names of those of the points (x, y, name) that show {x: y}; none where one of these values is not shown."""
-    found = [[name for x, y, name in points if near(x, at) and near(y, value, 0.02)] for at, value in values.items()]
-    return [name for names in found for name in names] if all(found) else []
+def _shown(points, values):
+    """Those of the points (x, y, name) that show {x: y}; none where one of these values is not shown."""
+    found = [[one for one in points if near(one[0], at) and near(one[1], y, 0.02)] for at, y in values.items()]
+    return sum(found, []) if all(found) else []
 
 
 def _points(axis, workers):

@@ -11,7 +11,7 @@ from labs.checks.judging import NotDone
 
 def whole(path, lines=lambda path: range(10**6)):
     """Case of a path without a script. Raises NotDone with the first line of lines(path) that is still blank."""
-    yield not Path(path).is_file(), f"There is no script {path}. Give the path of yours."
+    yield not Path(str(path)).is_file(), f"There is no script {path}. Give the path of yours."
     try:
         found = blanks.blanks(Path(path))
     except blanks.BuildError:  # Python cannot read it; the try-out shows where

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lessons.forms import kind
+
 
 @dataclass(frozen=True)
 class Coverage:
@@ -19,6 +21,11 @@ class Coverage:
     def right(self) -> bool:
         """True if every sample was read exactly once."""
         return not (len(self.unseen) or len(self.repeated) or len(self.foreign))
+
+
+def no_dataset(made):
+    """Case of what a student's function returns in place of a tf.data.Dataset."""
+    yield not hasattr(made, "as_numpy_iterator"), f"Your function returns {kind(made)}: return a tf.data.Dataset."
 
 
 def coverage(reads: Sequence[ArrayLike], n: int) -> Coverage:

@@ -198,7 +198,7 @@ def start(plays):
 def pin(plays):
     """Cases of ranks that do not pin a worker of their own on each node."""
     pins = [facts["hvd"]["pins"] for facts in plays[-1]]
-    if not all(pins):
+    if not all(calls and "local_rank" in calls[-1] for calls in pins):
         yield from _stop(plays, "`devices.pin` is not called, so all ranks of a node would share one device.")
     local, sharing = ([calls[-1][name] for calls in pins] for name in ("local_rank", "local_size"))
     asks = f"rank {SIZE - 1} is on the second node, and would ask for worker {SIZE - 1} of {LOCAL_SIZE}"
@@ -239,8 +239,8 @@ def _unfair(fits, size, local_size):
     uncounted = not all(fit["counted"] for fit in fits)
     yield uncounted, "The data set does not know how many steps it has: labs.hvd would refuse to train. Use `shard`."
     sizes = {len(step) for fit in fits for step in fit["passes"][0]}
-    takes = f"with --batch_size {LOCAL_BATCH_OF_RANKS * size} on {size} ranks, a rank takes {max(sizes)} in a step"
-    yield sizes != {LOCAL_BATCH_OF_RANKS}, f"The shares are right, but {takes}. What is left for each rank?"
+    takes = f"{where} and --batch_size {LOCAL_BATCH_OF_RANKS * size}, a rank takes {max(sizes)} in a step"
+    yield sizes != {LOCAL_BATCH_OF_RANKS}, f"The shares are right. But {takes.lower()}. What is left for each rank?"
     asked = f"{where}, `--epochs 2` asks `fit` for {several(fits[0]['epochs'], 'epoch')}"
     yield fits[0]["epochs"] != 2, f"{asked}. Leave their number as it is: an epoch reads each sample once."
 

@@ -239,7 +239,7 @@ class Recorder(keras.callbacks.Callback):
 
 
 def repeats(args: Namespace, recorder: "Recorder", model: keras.Model) -> Iterator[int]:
-    """Count the repeats, and before each but the first draw new weights and set the first learning rate again.
+    """Count the repeats, and before each but the first begin from new weights.
 
     From 0 to args.repeats - 1.
 

@@ -15,7 +15,7 @@ GRADIENTS = [np.arange(6.0).reshape(2, 3) * k + k**2 for k in (1, 2, 4)]
 formula(
     "averages.1",
     right=lambda gradients: np.mean(gradients, axis=0),
-    cases=[(GRADIENTS,), (GRADIENTS[:2],)],
+    cases=[(GRADIENTS,), (GRADIENTS[1:],)],
     wrong=[
         (np.mean, "This is one number, the mean over all workers *and* all weights. Average only over the workers."),
         (sum, "This is the sum. An update that uses it is K times too large."),
@@ -27,7 +27,7 @@ formula(
 formula(
     "averages.3",
     right=lambda gradients, sizes: np.average(gradients, axis=0, weights=sizes),
-    cases=[(GRADIENTS[:2], [4, 12]), (GRADIENTS, [2, 9, 1])],
+    cases=[(GRADIENTS[:2], [4, 12]), (GRADIENTS[::-1], [2, 9, 1])],
     wrong=[
         (lambda g, n: np.mean(g, axis=0), "This is the plain mean: here a sample of a small batch counts more."),
         (lambda g, n: np.tensordot(n, g, 1), "If all gradients are equal, what must the result be?"),
@@ -43,7 +43,7 @@ formula(
     right=lambda times: times.max(axis=1).mean(),
     cases=[
         (np.array([[1.0, 2.0, 7.0], [6.0, 1.0, 2.0]]),),  # 2 steps, 3 workers
-        (np.array([[3.0, 1.0, 2.0, 8.0], [1.0, 4.0, 2.0, 1.0], [1.0, 1.0, 1.0, 2.0]]),),
+        (np.array([[3.0, 2.0, 2.0, 8.0], [1.0, 4.0, 2.0, 1.0], [1.0, 1.0, 1.0, 2.0]]),),
     ],
     wrong=[
         (lambda t: t.max(axis=0).mean(), "You take the slowest step of each worker. Who is the slowest in each step?"),
@@ -195,7 +195,7 @@ class Ring(connected.Players):
         most, largest = begin[0][0].size, max((each.values for each in self.exchanges), default=0)
         yield largest > most, f"{self.where}, a worker passes on {largest} numbers at once, but one chunk has {most}."
         count, needed = len(self.exchanges), self.size() - 1
-        yield count != needed, f"{self.where}, {count} exchanges are made: a chunk reaches all others in {needed}."
+        yield count != needed, f"{self.where}, exchanges: {count}. A chunk reaches all others in {needed}."
         for worker, (after, before) in enumerate(zip(self.after, begin, strict=True)):
             shapes, wanted = type(after).__name__, list(map(np.shape, before))
             if isinstance(after, list | tuple):

@@ -8,7 +8,7 @@ import numpy as np
 from labs.checks.judging import TooNoisy, judges
 from labs.checks.student_code import tried
 from lessons.forms import value
-from lessons.sharding import coverage, sentence
+from lessons.sharding import coverage, no_dataset, sentence
 
 HINTS = {
     "input": "its core works hard for a batch of 64, yet does few of the network's operations, and it never pauses.",
@@ -103,6 +103,7 @@ def _tried(function, batch):
     try:
         with tried(f"{FILES} files and batch {batch}"):
             made = function(probe.files, lambda file: probe.read(file), lambda images: probe.small(images), batch)
+            yield from no_dataset(made)
             epoch = list(made.take(2 * FILES).as_numpy_iterator())
     except TypeError as problem:
         yield "<lambda>() takes" in str(problem), "`map` passes an image and its label: take both, and return both."
@@ -159,7 +160,7 @@ def fed(function):
     together = {frozenset(map(frozenset, epoch)) for epoch in epochs}
     yield len(together) == 1, "All epochs have the same batches, in a different order: shuffle images, not batches."
     early = max(number - place for epoch in epochs for place, number in enumerate(itertools.chain(*epoch)))
-    yield early < FILES // 2, f"No image moves forward by more than {early} places. How many does `shuffle` hold?"
+    yield early < FILES // 2, f"Images move up by at most {early} of {FILES} places. How many does `shuffle` hold?"
     while "Options" in type(made).__name__:  # no stage
         (made,) = made._inputs()
     ahead = "Prefetch" in type(made).__name__
@@ -208,11 +209,13 @@ def folder_share(function, files, reads):
             reads.reset()
             with tried(f"rank {rank} of {size}"):
                 dataset = function(list(files), rank, size)
+            yield from no_dataset(dataset)
             elements = list(dataset.take(count + 1).as_numpy_iterator())
             yield len(elements) > count, "The share has no end. One pass over it must be one epoch."
             single = all(isinstance(each, tuple) and len(each) == 2 and np.ndim(each[1]) == 0 for each in elements)
             yield not single, "An element must be one image and its label: map `read_png`, and leave out `batch`."
             shares.append([places.get(file, -1) for file in reads.opened])
+        yield not all(shares), f"One of {size} ranks opens none of the files. Does `read_png` read its share?"
         found = coverage(shares, count)
         yield not found.right, f"Files opened by {size} ranks: {sentence(found, count)} Where does the shard belong?"
         blocks = all(max(share) - min(share) + 1 == len(share) for share in shares)

@@ -14,7 +14,7 @@ from labs.checks.student_code import tried
 from labs.printed import an, several
 from lessons import scripts, training_scripts
 from lessons.forms import formula, value
-from lessons.sharding import coverage, sentence, some
+from lessons.sharding import coverage, no_dataset, sentence, some
 
 
 @judges("sharding.1")
@@ -32,9 +32,7 @@ def sizes(counts):
 
 def _read(dataset, most):
     """The sample numbers of one pass over a dataset. Yields cases of what is none, and of more than `most` numbers."""
-    returned = "nothing" if dataset is None else an(type(dataset).__name__)
-    other = not hasattr(dataset, "as_numpy_iterator")
-    yield other, f"Your function returns {returned}: return a tf.data.Dataset of sample numbers."
+    yield from no_dataset(dataset)
     elements = list(dataset.take(most + 1).as_numpy_iterator())
     several_in_one = bool(elements) and np.shape(elements[0])
     yield several_in_one, f"An element has the shape {several_in_one}. Return single numbers: batching comes later."
@@ -171,8 +169,8 @@ value(
 
 @judges("sharding.14")
 def repaired(path):
-    path = Path(path)
     yield from scripts.whole(path)
+    path = Path(path)
     original = path.with_name("colleague.py")
     with contextlib.suppress(SyntaxError, FileNotFoundError):
         same = ast.dump(ast.parse(path.read_text())) == ast.dump(ast.parse(original.read_text()))

@@ -8,7 +8,7 @@ import numpy as np
 from labs.checks.judging import judges
 from labs.printed import several
 from lessons import batch_scripts, connected, training_scripts
-from lessons.forms import value
+from lessons.forms import kind, value
 
 value(
     "horovod.2",
@@ -118,6 +118,8 @@ def _stepped(optimizer, ranks, factor=1.0):
     import keras
     import tensorflow as tf
 
+    if not hasattr(optimizer, "apply"):
+        raise connected.ConnectedError(f"Your function returns {kind(optimizer)}: return an optimizer.")
     weights = [keras.Variable(np.ones((4, 5), "float32")) for _ in range(2)]
     for gradients in factor * _GRADIENTS[ranks].mean(axis=0):
         optimizer.apply([tf.constant(each, "float32") for each in gradients], weights)

@@ -8,7 +8,7 @@ from labs.checks.judging import judges
 from labs.checks.reading import called, near
 from labs.checks.student_code import tried
 from labs.printed import an
-from lessons.forms import formula, value
+from lessons.forms import as_array, formula, value
 
 value(
     "mirrored.2",
@@ -29,7 +29,7 @@ def mirrored(variable):
     constant = not hasattr(variable, "assign")
     yield constant, f"This is {an(type(variable).__name__)}, which cannot be updated. Is it a `tf.Variable`?"
     places = len({copy.device for copy in copies})
-    yield places < 4, f"Its copies are on {places} devices, but `strategy` has 4. In which scope did you create it?"
+    yield places < 4, f"Its copies are on {places} of the 4 devices of `strategy`. In which scope did you create it?"
     other = any(copy.numpy().tolist() != [1.0, 2.0, 3.0] for copy in copies)
     yield other, f"The copies are there, but each of them is {copies[0].numpy().tolist()}."
 
@@ -100,10 +100,8 @@ def replicas_step(function):
         shares = [(np.full((2, 2), number + 1.0), np.array([number, 2 * number])) for number in range(count)]
         with tried(f"{count} replicas"):
             after, changed = called(lambda *given, rate=rate: function(*given, _gradient, rate), copies, shares)
-        yield (
-            np.shape(after) != (count, 2, 2),
-            f"For {count} replicas, return {count} copies of the same shape as before.",
-        )
+        other = np.shape(as_array(after)) != (count, 2, 2)
+        yield other, f"For {count} replicas, return {count} copies of the same shape as before."
         of_all = [[_gradient(copy, *share) for share in shares] for copy in copies]
         own = [of_all[number][number] for number in range(count)]
         mean, moved = np.mean(own, axis=0), np.subtract(copies, after) / rate

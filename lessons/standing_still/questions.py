@@ -8,7 +8,7 @@ import numpy as np
 
 from labs.checks.judging import judges
 from labs.checks.reading import near
-from lessons.forms import value
+from lessons.forms import as_array, value
 from lessons.standing_still import playing
 
 LINE = 2.0, 1.0  # slope and intercept of the line near which the points of each script lie
@@ -93,7 +93,7 @@ def on_ranks(path, change=None):
     played = yield from playing.play(path, change=change)
     first = played.returned[0]
     for rank, each in enumerate(played.returned):
-        yield each is None, "`main` no longer returns what the ranks have found."
+        yield as_array(each) is None, "`main` no longer returns what the ranks have found."
         same = np.shape(each) == np.shape(first) and np.allclose(each, first)
         found = f"rank 0 ends with {_shown(first)} and rank {rank} with {_shown(each)}"
         yield not same, f"The job ends, but {found}. Do they exchange all that they need, in the same order?"
@@ -129,6 +129,7 @@ def keeps_best(path):
 @judges("standing.5")
 def every_error(path):
     played = yield from on_ranks(path)
+    yield np.size(played.returned[0]) != 3, "`main` no longer returns three numbers: slope, intercept and error."
     slope, intercept, error = np.ravel(played.returned[0])
     random = np.random.default_rng(7)
     x = random.uniform(-1, 1, 25)

@@ -59,7 +59,7 @@ def start(tmp_path):
         return made[-1]
 
     yield start
-    ended = until(lambda: not of(tmp_path), 60)
+    ended = until(lambda: not of(tmp_path), 300)
     for turns in made:
         turns.stop()
     assert ended, "a process stayed behind"
@@ -82,7 +82,15 @@ def test_in_the_background_one_computes_at_a_time_in_the_order_drawn(tmp_path, s
     turns = start([5], [5])
     turns.explain = True
     for name in "ab":
-        progress = {"epochs_done": 1, "epochs": 5, "step": 3, "steps": 8, "fraction": 0.25}
+        progress = {
+            "epochs_done": 1,
+            "epochs": 5,
+            "step": 3,
+            "steps": 8,
+            "fraction": 0.25,
+            "images_per_second": 90.0,
+            "workers": 1,
+        }
         (tmp_path / f"{name}.progress").write_text(json.dumps(progress))
     assert turns.begin() is turns and turns.state == "running"
     where = r"<a, b: running, \d+% done; now [ab]: epoch 2 of 5, step 3 of 8>"
@@ -137,10 +145,10 @@ def test_a_training_whose_keeper_is_killed_does_not_wait_for_ever(tmp_path, star
     turns = start([900], [900])
     assert until(lambda: any("waiting.py" in " ".join(each.cmdline()) for each in of(tmp_path)))
     victim = next(each for each in of(tmp_path) if "waiting.py" in " ".join(each.cmdline()))
-    assert until(lambda: victim.parent().status() == psutil.STATUS_STOPPED, 60), "it never waited"
+    assert until(lambda: victim.parent().status() == psutil.STATUS_STOPPED, 300), "it never waited"
     victim.kill()
     turns.begin()
-    assert until(lambda: turns.state != "running", 60) and all(job.state == "stopped" for job in turns.wait())
+    assert until(lambda: turns.state != "running", 300) and all(job.state == "stopped" for job in turns.wait())
 
 
 def test_only_inside_a_job_of_slurms_other_machines_are_heard(tmp_path, start, monkeypatch):

@@ -149,7 +149,15 @@ def test_a_result_may_be_any_sequence_of_numbers_and_arguments_stay_as_they_are(
     form = forms.Formula(lambda values: [values[-1], 2.5], cases=[([1, 2],), ([3],)])
     for kind in (tuple, np.array, lambda result: list(map(np.float64, result))):
         assert form.hint(lambda values, kind=kind: kind([values[-1], 2.5])) is None
-    assert "Your function changes its argument 1" in form.hint(lambda values: [values.pop(), 2.5])
+    for last in 2.5, 3.5:  # right, and not
+        assert "Your function changes its argument 1" in form.hint(lambda values, last=last: [values.pop(), last])
+
+
+def test_a_function_is_called_constant_where_results_are_equal_and_should_not_be():
+    form = forms.Formula(sum, cases=[([1, 2],), ([3, 4],)])
+    assert "gives 5 in all 2 cases" in form.hint(lambda values: 5)
+    assert "same amount" in form.hint(lambda values: 1e6 + sum(values))
+    assert "in all" not in forms.Formula(sum, cases=[([1, 2],)]).hint(lambda values: 5)
 
 
 @each_lesson

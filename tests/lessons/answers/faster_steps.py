@@ -104,6 +104,7 @@ MISTAKES = [
     ("faster.5", SMALL, f".take(16){SMALL}"),
     ("faster.5", BATCHED, f"{BATCHED}.map(lambda image, label: (tf.cast(image, tf.float32) / 255, label))"),
     ("faster.5", BATCHED, ".batch(batch)"),
+    ("faster.5", BATCHED, f"{BATCHED}.as_numpy_iterator()"),
     ("faster.5", BATCHED, f"{BATCHED}.repeat()"),
     ("faster.9", "return images", "images = images", OF_BATCHES, f"\n    return {TWICE}"),
     ("faster.9", BATCHED + OF_BATCHES, OF_BATCHES + BATCHED),

@@ -30,6 +30,7 @@ MISTAKES = [
     ("horovod.3", f"variable.assign({SENT})", SENT),
     ("horovod.3", "def begin_equal", "def begin"),
     ("horovod.4", AVERAGED, "gradients"),
+    ("horovod.4", "return Distributed.from", "Distributed.from"),
     ("horovod.4", AVERAGED, "hvd.grouped_allreduce(gradients, op=hvd.Sum)"),
     ("horovod.4", AVERAGED, "[hvd.allreduce(gradients[0]), *gradients[1:]]"),
     ("horovod.4", AVERAGED, f"hvd.grouped_allreduce({AVERAGED})"),

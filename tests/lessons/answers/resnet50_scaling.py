@@ -67,6 +67,7 @@ RIGHT = [  # of resnet50.4: exact, rounded, or of the whole seconds
     ("T6", figure(RUNS, lambda axis, x, y, *_: axis.errorbar(x[::-1], y[::-1], yerr=[0.1] * 3))),
     ("T6", figure(RUNS, lambda axis, x, y, *_: axis.bar(["1", "2", "4"], y))),
     ("T6", figure(RUNS, one_by_one)),
+    ("T6", figure(RUNS, lambda axis, x, y, *_: (axis.plot(x, [round(each, 2) for each in y]), axis.margins(0)))),
     ("T6", after(lambda drawn: drawn.supxlabel("number of workers"), x="")),
     ("T6", labelled("s per epoch (12 steps)", "throughput (img/s)", "speedup T(1) (s) / T(p) (s)")),
 ]

@@ -26,6 +26,7 @@ MISTAKES = [
     ("standing.15", EVERY, "if True:\n"),
     ("standing.5", GATHERED, "hvd.allreduce(np.mean(errors))"),
     ("standing.5", GATHERED, "np.mean(errors)"),
+    ("standing.5", "np.array([*line, error])", "line"),
     ("standing.6", DEALT, "range(hvd.rank(), count, hvd.size())"),
     ("standing.6", DEALT, "range(count // hvd.size())"),
     ("standing.6", DEALT, "range(12 * hvd.rank(), 12 + 12 * hvd.rank())"),
