@@ -302,7 +302,7 @@ def as_array(value):
     """A number, list or array of numbers as an array of floats; None for anything else, also for numbers as text."""
     try:
         array = np.asarray(value)
-        return None if array.dtype.kind in "USc" else array.astype(float)
+        return None if value is None or array.dtype.kind in "USc" else array.astype(float)
     except (TypeError, ValueError):
         return None
 

@@ -121,9 +121,9 @@ def double(step):
 print(f"budget for a step: {plan.memory / 2**30:.3g} GiB" if plan.memory else "budget: the memory of the GPU")
 
 # %% [markdown]
-# **Predict first**, using the table: what is the largest batch size that fits? Leave out the optimizer, since the
-# search trains without momentum. If you have no GPU, take the activations alone: the budget is for what comes on top of
-# the first step.
+# **Predict first**, using the table: what is the largest batch size that fits? Without a GPU, only the activations
+# count: the budget is for what comes on top of the first step. With one, leave out the optimizer, since the search
+# trains without momentum.
 
 # %% labs={"id": "rate.3"}
 ### BEGIN SOLUTION

@@ -144,7 +144,7 @@ check("resnet50.5", round_speedups)
 # ## How certain is it?
 #
 # Six rounds give six speedups; another six would give others. So you report the mean with a **95 % interval**: in 95 of
-# 100 studies, an interval that is computed in this way holds the true value. For n speedups:
+# 100 studies, an interval that is computed in this way contains the true value. For n speedups:
 #
 # 1. Take their logarithms: twice as fast and half as fast are then equally far from 1.
 # 2. The **standard error** of the mean of the logarithms is their standard deviation divided by $\sqrt n$. (`stdev`
@@ -261,9 +261,9 @@ else:
 #
 # ## Every step
 #
-# The record also keeps the time of each step. Half of the steps on 1 worker take longer than their median. With 2
-# workers, each still processes as many images per step; the faster one then waits for the other. **Predict:** what
-# share of *their* steps takes longer than that median?
+# The record keeps each step's time, too. Half of the steps on 1 worker take longer than their median. With 2 workers,
+# each still processes as many images per step; the faster one then waits for the other. **Predict:** what share of the
+# steps on 2 workers takes longer than that median?
 
 # %% labs={"id": "resnet50.9"}
 ### BEGIN SOLUTION

@@ -224,7 +224,7 @@ check("horovod.11", script)
 check("horovod.12", script)
 
 # %% [markdown]
-# How does this script differ from the one in notebook 05? Which of the six steps explains each difference? (Printing
+# How does this script differ from the one in notebook 05? Which differences do the six steps explain? (Printing
 # and the record are left out.)
 
 # %%
@@ -366,7 +366,7 @@ plots.show(plots.scaling(runs[:-1]))
 # %% [markdown]
 # With strong scaling, an epoch has as many steps as on 1 rank, and each of them exchanges the whole gradient. With weak
 # scaling, it has half as many, so it exchanges half as often; but its larger batch changes the training. Are the two
-# epoch times different? Their ratio within the rounds says so, with the interval of notebook 05:
+# epoch times different? Their ratio within the rounds tells you, with the interval of notebook 05:
 
 # %%
 from labs.results import intervals, metrics

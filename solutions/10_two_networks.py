@@ -278,7 +278,7 @@ def exchange_seconds(tensors, size, workers, latency, bandwidth):
 exchange_right = check("networks.6", exchange_seconds)
 
 # %% [markdown]
-# The efficiency is then the share of the step that computes. **Predict** which network is ahead on 8 workers with links
+# The efficiency is then the share of the step spent computing. **Predict** which network is ahead on 8 workers with links
 # of 10 GB/s, first with a latency of 1 microsecond, then with one of 1 millisecond. Write two letters: `"s"` for the
 # smaller network, `"l"` for the larger one.
 

@@ -1,4 +1,4 @@
-"""ResNet50V2 on 1, 2 or 4 workers of one machine, with MirroredStrategy (task T5).
+"""ResNet50V2 on 1, 2 or 4 workers of one machine, with MirroredStrategy (tasks T5 and T6).
 
 A worker is a GPU, or a CPU core where there is no GPU. --batch_size is the global batch:
 the images of one step over all workers.

@@ -70,6 +70,9 @@ def test_no_finding_reaches_a_student_unless_it_was_confirmed_with_a_sentence(ou
     off = "Taken off for this, in the total above: 5 points."
     assert feedback(out, "002")[0]["said"] == [SENTENCE, off]
     assert total(out, "002") == before - 5 and feedback(out, "001")[0]["said"] == []
+    by_hand = (out / "marks.json").read_text().replace(SENTENCE, "These are the runs of 003.")
+    files.write(out / "marks.json", by_hand)
+    assert "names submission 003" in grade("out")[2]
 
 
 def test_what_is_confirmed_or_dismissed_is_kept_with_who_and_when(out, grade):

@@ -138,7 +138,7 @@ def test_ranks_start_apart_and_end_identical(found):
 
 
 def test_moving_statistics_are_equal_if_they_are_averaged(found):
-    assert all(each["batch_normalisation"]["identical"] for each in found)
+    assert all(each[what]["identical"] for each in found for what in ("batch_normalisation", "statistics_broadcast"))
     other = found[0]["statistics_not_averaged"]
     assert not other["identical"] and {d["rank"] for d in other["different"]} == set(range(1, len(found)))
     assert not any(d["trainable"] for d in other["different"])  # batch normalisation's, and nothing that is trained

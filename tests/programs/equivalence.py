@@ -149,6 +149,12 @@ train(model, hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), batches(), bro
 found["batch_normalisation"] = ranks.compare_weights(model)
 train(model, hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), batches(), broadcast()[:1], epochs=1)
 found["statistics_not_averaged"] = ranks.compare_weights(model)
+# Statistics that only rank 0 has, as of a model that it loaded: with momentum 1 no step changes them
+model = keras.Sequential([*first, layers.BatchNormalization(momentum=1.0), layers.Flatten(), layers.Dense(10)])
+for weight in model.non_trainable_weights:
+    weight.assign(weight + float(rank))
+train(model, hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), batches(), broadcast()[:1], epochs=1)
+found["statistics_broadcast"] = ranks.compare_weights(model)
 
 # Loss scaling: a gradient that overflows on the last rank alone is left out by all
 model = network(500)

@@ -340,8 +340,8 @@ def test_settings_that_cannot_train_are_refused(tmp_path):
 # What the recorder sees
 
 
-def seen(folder, arrays=False, **compiled):
-    """Train for an epoch with a recorder; returns its record."""
+def seen(folder, arrays=False, batch=16, **compiled):
+    """Train for an epoch with a recorder, which is told of batches of 16; returns its record."""
     import keras
 
     from labs import data
@@ -350,7 +350,7 @@ def seen(folder, arrays=False, **compiled):
     options = {"optimizer": keras.optimizers.SGD(0.01), "loss": "sparse_categorical_crossentropy"} | compiled
     model.compile(**options, jit_compile=False)
     recorder, dataset = recorder_of(args, model), data.load("digits", images=args.images)
-    given = (dataset.images, dataset.labels) if arrays else (data.pipeline(dataset, args.batch_size, seed=args.seed),)
+    given = (dataset.images, dataset.labels) if arrays else (data.pipeline(dataset, batch, seed=args.seed),)
     model.fit(*given, epochs=1, shuffle=False, verbose=0, callbacks=[recorder])
     return recorder.record
 
@@ -359,6 +359,7 @@ def test_what_cannot_be_measured_is_an_error_that_names_both(tmp_path):
     import keras
 
     for case, message in (
+        ({"batch": 8}, "asks for 16 images a step.* 64 images were taken in 8 steps, 8 a step"),
         ({"arrays": True}, "asks for 16 images a step.* 70 images were taken in 3 steps, 23.33 a step"),
         ({"steps_per_execution": 2}, "steps_per_execution=2"),
     ):

@@ -60,7 +60,7 @@ RIGHT = [  # of resnet50.4: exact, rounded, or of the whole seconds
     *(("resnet50.4", (seconds, SPREAD)) for seconds in (7, 7.1, 43 / 6)),
     ("resnet50.8", ("faster", RUNS)),
     ("resnet50.8", ("can't tell", NOISY)),
-    ("resnet50.8", ("can't tell", SINGLE)),
+    ("resnet50.8", ("Cannot tell", SINGLE)),
     ("resnet50.8", ("slower", SLOWER)),
     ("resnet50.10", (1.81, BY_HAND)),  # of what is printed, rounded in between
     ("T6", (plots.scaling(RUNS), RUNS)),
