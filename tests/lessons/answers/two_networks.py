@@ -31,7 +31,7 @@ RIGHT = [
     ("networks.1", both(one_by_one)),
 ]
 WRONG = [
-    ("networks.1", both(legend=(NAMES[0], ""))),
+    ("networks.1", both(legend=(NAMES[0], f"_{NAMES[1]}"))),
     ("networks.1", both(names=NAMES[1:], legend=NAMES[1:])),
     ("networks.1", both(legend=NAMES[::-1])),
     ("networks.1", both(one_by_one, legend=NAMES[::-1], runs=ALIKE)),
