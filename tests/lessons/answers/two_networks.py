@@ -31,10 +31,7 @@ RIGHT = [
     ("networks.1", both(one_by_one)),
 ]
 WRONG = [
-    (
-        "networks.1",
-        both(lambda axis, x, y, _, n: (axis.plot(x, y, label=NAMES[n]), n or axis.legend()), legend=("", "")),
-    ),
+    ("networks.1", both(lambda a, x, y, _, n: (a.plot(x, y, label=NAMES[n]), n or a.legend()), legend=("", ""))),
     ("networks.1", both(names=NAMES[1:], legend=NAMES[1:])),
     ("networks.1", both(legend=NAMES[::-1])),
     ("networks.1", both(one_by_one, legend=NAMES[::-1], runs=ALIKE)),
