@@ -105,7 +105,7 @@ endif
 # wait; what shares a browser, a cluster or ranks is in one of them (tests/conftest.py).
 TESTING = $(ACTIVATE); export WARM=$${WARM:-1}
 PYTEST = --nbval-lax --nbval-current-env --nbval-kernel-startup-timeout=60 --nbval-cell-timeout=600 --dist=loadgroup \
-  --no-loadscope-reorder --numprocesses=$(shell cores=$$(nproc); echo $$((cores < 7 ? cores + 1 : 8))) $(ARGS)
+  --no-loadscope-reorder --numprocesses=$(shell cores=$$(nproc); echo $$((cores < 7 ? cores + 2 : 8))) $(ARGS)
 
 notebooks: setup ## Build notebooks/ from solutions/; what did not change is not executed again
 	@$(ACTIVATE); teach build $(ARGS)

@@ -63,7 +63,7 @@ def look() -> list[dict[str, str | None]]:
     means = "notebook 27 runs" if jax else "the parts of notebook 27 on JAX do not run; `make jax` installs it"
     row("JAX", jax or "not installed", means)
     slurm = shutil.which("sbatch")
-    means = "jobs can be submitted, if `sinfo` answers" if slurm else "jobs run on this machine; the scripts are the same"
+    means = "jobs are submitted if `sinfo` answers" if slurm else "jobs run on this machine; the scripts are the same"
     row("SLURM", "sbatch found" if slurm else "none", means)
     try:
         cifar10.find()

@@ -41,7 +41,8 @@ plots.show(pictures.course(checks.progress(), path))
 # %% [markdown]
 # ## What is this machine?
 #
-# The kit's doctor inspects this machine. If something needs fixing, the last column says how.
+# The kit's doctor inspects this machine. If something needs fixing, the last column says how. (In red, TensorFlow says
+# that it uses oneDNN, a library for faster convolutions.)
 
 # %%
 from labs import doctor

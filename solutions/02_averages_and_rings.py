@@ -267,9 +267,9 @@ if check("averages.9", staleness):
     outcome("averages.8", np.mean(counts[50:]), how="counted")
 
 # %% [markdown]
-# Every update makes the gradients that the 7 other workers are computing one update older. So the mean is K - 1 for K
-# workers, whatever their speeds. But it hides how stale a slow worker's
-# gradients are. Let worker 7 take 4 times as long:
+# At any time, 7 other workers are computing gradients; each update makes all of these one update older. So the mean is
+# K - 1 for K workers, whatever their speeds. But it hides how stale a slow worker's gradients are. Let worker 7 take 4
+# times as long:
 
 # %%
 from labs.show import tables
@@ -576,9 +576,9 @@ if 23_500_000 in summed:
     outcome("averages.18", ratio.value, ratio.interval)
 
 # %% [markdown]
-# If the interval includes 1, these rounds do not show which way is faster. All four processes share one memory. So what
-# matters most is how many bytes are copied in total, which is the same for both ways. For 4 kB, the ring needs 6
-# messages one after another; by way of a server, a gradient needs 2: one in, one out.
+# If the interval includes 1, these rounds do not show which way is faster. The ring pays where each worker has a link of
+# its own. Here, all four share one memory, and as many bytes are copied either way. For 4 kB, the ring needs 6 messages
+# one after another; by way of a server, a gradient needs 2: one in, one out.
 #
 # How many bytes did each worker send?
 

@@ -20,8 +20,7 @@
 # ## Four devices
 #
 # This notebook is about *how* MirroredStrategy works, not about speed. So it divides the CPU into 4 logical devices,
-# which TensorFlow treats like 4 GPUs. (In red, TensorFlow says at its start that oneDNN is on: the library that
-# computes convolutions faster.)
+# which TensorFlow treats like 4 GPUs.
 
 # %%
 from labs import devices  # import this first: it sets up TensorFlow
@@ -377,8 +376,8 @@ check("mirrored.9", in_an_epoch)
 #
 # - the model and the optimizer are *created* inside the scope
 # - the pipeline gets the *global* batch size
-# - the learning rate grows by the same factor as the batch (the **linear rule**, Goyal et al. 2017): with fewer
-#   updates, each goes further
+# - the learning rate grows by the same factor as the batch (the **linear rule**, Goyal et al. 2017): there are fewer
+#   updates, so each goes further
 #
 # Write everything that comes before `fit`, for the strategy above. `fit` follows below, outside the scope.
 

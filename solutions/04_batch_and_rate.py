@@ -162,8 +162,8 @@ plots.show(on_gpu.batches())
 
 # %% [markdown]
 # On this GPU, a step with 4 images took hardly any longer than a step with one: probably one image does not keep all of
-# its units busy, and starting an operation takes the same time for four. A batch twice as large takes almost twice the
-# time only from about 128 images on.
+# its units busy, and starting an operation takes the same time for four. Only from about 128 images on does a batch
+# twice as large take almost twice the time.
 #
 # ## The evidence
 #
@@ -177,7 +177,7 @@ text = error_file.read_text(errors="replace")
 print(f"{error_file}, its last 900 characters:\n\n{text[-900:]}")
 
 # %% [markdown]
-# The search above quotes the line that names the tensor. How many bytes was this float32 tensor to take up?
+# The search above quotes the line that names the tensor. How many bytes would this float32 tensor have needed?
 
 # %% labs={"id": "rate.4"}
 ### BEGIN SOLUTION
@@ -254,7 +254,7 @@ plots.show(plots.curves(curves, start=1, x="epoch", y="training loss (cross-entr
 rows = []
 for name, run in runs.items():
     row = {"training": name, "updates per epoch": run.steps, "final loss": run.final_loss.value}
-    rows.append(row | {"final accuracy": run.final_accuracy.value, "images/s": run.images_per_second.value})
+    rows.append(row | {"final accuracy": run.final_accuracy.value})
 tables.show(rows)
 assert runs["batch 256, rate 0.01"].final_loss.value > runs["batch 256, rate 0.08"].final_loss.value
 

@@ -62,7 +62,8 @@ predict("resnet50.2", accuracy_expected)
 # 3. the **network**: `keras.applications.ResNet50V2` without pretrained weights, for `len(dataset.classes)` classes and
 #    images with sides of `args.image_size` pixels and three colour channels (arguments `weights`, `classes` and
 #    `input_shape`)
-# 4. the **training**: `model.fit(train, ...)` with `epochs=args.epochs`, `verbose=2` and `callbacks=[recorder]`
+# 4. the **training**: `model.fit(train, ...)` with `epochs=args.epochs`, `shuffle=False`, `verbose=2` and
+#    `callbacks=[recorder]`
 #
 # Save the file, then run the check. It tries your script on a few images, with a tiny network in place of ResNet50V2.
 
@@ -263,7 +264,7 @@ else:
 #
 # The record keeps each step's time, too. Half of the steps on 1 worker take longer than their median. With 2 workers,
 # each still processes as many images per step; the faster one then waits for the other. **Predict:** what share of the
-# steps on 2 workers takes longer than that median?
+# steps on 2 workers takes longer than the median on 1 worker?
 
 # %% labs={"id": "resnet50.9"}
 ### BEGIN SOLUTION
@@ -280,8 +281,8 @@ plots.show(plots.steps(one, two))
 # slower.
 #
 # *On the right*: the share of the steady steps that took at most the time on the horizontal axis. A steep curve means
-# that all steps take nearly the same time; a long upper tail is jitter. The median is where a curve crosses 0.5. (By
-# waiting alone, about 3/4 would take longer: the dashed curve of the optional part.)
+# that all steps take nearly the same time; a long upper tail is jitter. The median is where a curve crosses 0.5. (If
+# the workers only waited for each other, about 3/4 of the steps would take longer.)
 
 # %%
 from labs.results import steps

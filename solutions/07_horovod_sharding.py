@@ -181,8 +181,8 @@ if answered("sharding.6"):
 # share.
 #
 # As in this course's scripts, each rank has a *global* seed of its own, from `keras.utils.set_random_seed(rank)`. The
-# order that `shuffle(n, seed=7)` draws depends on both seeds: so each rank draws another one, and a new one each time
-# it iterates over the data set.
+# order that `shuffle(n, seed=7)` draws depends on both seeds: so each rank draws a different order, and a new one each
+# time it iterates over the data set.
 #
 # `shuffle(buffer)` fills a **buffer** with the first `buffer` elements, draws one of them at random, and puts the next
 # element in its place. Twenty sorted numbers, shuffled with three buffers:
@@ -258,7 +258,7 @@ check("sharding.9", extra_step)
 # Horovod matches the calls of the ranks by name, and each step uses the same names. So everything depends on what the
 # other rank calls next. Three runs with Horovod 0.28.1 ended like this:
 #
-# | rank 1 next | how it ends |
+# | what rank 1 does next | how it ends |
 # |---|---|
 # | takes a step of its next epoch | a wrong average, and no error |
 # | has finished | an error on rank 0: `Horovod has been shut down` |
@@ -340,8 +340,8 @@ if runs:
     )
 
 # %% [markdown]
-# How many images did all ranks together process in one epoch, in the run on 1 rank and in the run on 2? Compute both
-# numbers from the fields `steps`, `global_batch` and `dataset_images` of `record_1` and `record_2`.
+# How many images did all ranks together process in one epoch, on 1 rank and on 2? Compute both numbers from the fields
+# of `record_1` and `record_2`.
 
 # %% labs={"id": "sharding.12"}
 record_1, record_2 = runs.get(("colleague", 1)), runs.get(("colleague", 2))
@@ -411,7 +411,8 @@ if repaired:
 
 # %% [markdown]
 # On 2 ranks, there are half as many steps, and every image is read once. In a step, each rank still processes one local
-# batch. The epoch time need not fall to one half: two ranks share the machine and wait for each other.
+# batch. The epoch time need not fall to one half, and may even rise: two ranks share the machine and wait for each
+# other.
 #
 # The loss is higher because the weights were updated half as often. But each update is better: its gradient comes from
 # 128 different images instead of the same 64 on both ranks.

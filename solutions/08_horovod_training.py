@@ -102,7 +102,7 @@ if answered("horovod.2"):
 # step. You write both, in `scripts/own_optimizer.py`, where each rank starts with different weights.
 #
 # First, write `begin_equal(model)`: it sets all weights to the values of rank 0. `hvd.broadcast(tensor, root_rank=0)`
-# returns rank 0's tensor on every rank; it takes a variable, too.
+# returns rank 0's tensor on every rank; `tensor` may be a variable.
 
 # %% labs={"id": "horovod.3"}
 own_script = "scripts/own_optimizer.py"

@@ -347,7 +347,7 @@ check("resnet152.10", batch_script)
 # sentences, with
 #
 # - the batch size per worker, and the learning rate for each number of workers;
-# - the relevant lines of `.out` for each number of workers, and a comment on `.err`;
+# - the relevant lines of `.out` for each number of workers, and what `.err` shows;
 # - the epoch time and the images per second, averaged over all rounds except the first;
 # - the speedup with its interval, and what counts as one worker;
 # - the accuracy alongside the speed, with the number of updates;

@@ -138,8 +138,8 @@ plots.show(plots.learning(runs))
 # epoch on 1 worker and one on 2 workers. As in notebook 05, take the logarithm of their ratio in each round,
 # $d = \log(t_1 / t_2)$: whatever slowed down the whole round cancels out.
 #
-# The efficiency E is the speedup divided by the number of workers, which is the same for both networks. So the
-# logarithm of the ratio of two efficiencies is the difference between the mean values of d:
+# The efficiency E is the speedup divided by the number of workers. Both networks have the same number of workers, so
+# the logarithm of the ratio of their efficiencies is the difference between the mean values of d:
 #
 # $$ \log\frac{E_\text{large}}{E_\text{small}} = \bar d_\text{large} - \bar d_\text{small} . $$
 #
@@ -307,8 +307,8 @@ if exchange_right:
 
 # %% [markdown]
 # This is arithmetic with assumed links, not a measurement. It shows that "scales better" belongs to a network *and* to
-# the machine that exchanges its gradients. (If a step of ResNet152V2 takes more than 2.95 times as long on your
-# machine, the ratio of the tensors, it is ahead at any latency; below 2.47 times, the ratio of the bytes, at none.)
+# the machine that exchanges its gradients. (If ResNet152V2 computes for more than 2.95 times as long, the ratio of the
+# tensors, it is ahead at any latency; below 2.47 times, the ratio of the bytes, at none.)
 #
 # ## T10: explain what you found
 #

@@ -6,7 +6,7 @@ judging         check, judge, answered, and the decorator `judges` that binds a 
 prediction      predict, outcome, and both over all items
 reflection      reflect: what a written answer contains
 student_code    a student's code while it is judged: its error with its line, and an end to what has none (SECONDS)
-kept            progress.json, and the progress over all items
+kept            points and answers, in progress.json; the progress over all items
 reading         what judges compare: numbers, what a function gives and changes
 """
 

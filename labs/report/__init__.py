@@ -8,8 +8,8 @@ private    names of people and machines and paths, taken out of what leaves this
 evidence   the table of speedups and others, figures and lines of logs, made from the run records
 stale      what the evidence does not carry, or not any more
 gather     the report of a course, as report.json holds it
-content    what a student wrote, made fit for a page
-document   the report as PDF (PDF/UA-1) by pandoc and Typst
+content    what a student wrote, made fit for a page (by pandoc)
+document   the report as PDF (PDF/UA-1) by Typst
 archive    submission.zip with its manifest
 making     the three files
 """

@@ -1,4 +1,4 @@
-"""The variables of a job, as a batch script gets them on its first node."""
+"""The variables of a job, as SLURM sets them on its first node; where bash runs it: some (labs.jobs.anywhere)."""
 
 import re
 from pathlib import PurePosixPath
