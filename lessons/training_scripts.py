@@ -273,7 +273,7 @@ def callbacks(plays):
         yield "Recorder" not in kinds, "`fit` runs without the recorder: there would be no record of your run."
         late = {BROADCAST, AVERAGE} & set(kinds[kinds.index("Recorder") :])
         yield late, "The recorder comes before Horovod's callbacks: it would record values that are not averaged yet."
-    other = len({fit["roots"][0] for fit in fits_}) > 1
+    other = len({tuple(fit["roots"]) for fit in fits_}) > 1
     yield other, "Each rank names a different root, so they do not get the same weights. All must name the same one."
 
 
