@@ -19,7 +19,7 @@ def test_four_images_take_as_long_as_one_and_many_take_longer():
     assert sorted(step) == [1, 4, 16, 64, 128, 256, 512]
     assert step[4] < 1.1 * step[1] and step[64] < 3 * step[16]
     assert all(1.8 < step[2 * size] / step[size] < 2 for size in (128, 256))
-    assert "twice as large takes almost twice the time only from about 128 images on" in text("04")
+    assert "Only from about 128 images on does a batch twice as large take almost twice the time" in text("04")
 
 
 def test_the_ratio_of_the_networks_is_closer_to_the_activations_than_to_the_multiply_adds():
