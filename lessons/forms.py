@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from labs.checks import kept
-from labs.checks.judging import incomparable, judges
+from labs.checks.judging import incomparable, judges, letter
 from labs.checks.reading import as_rounded, called
 from labs.checks.student_code import tried
 from labs.printed import an, several
@@ -37,8 +37,8 @@ WHOLE = "This is a whole number, but the right one has decimals."
 Rows = Sequence[tuple[Any, str | Callable[..., str]]]
 # (what it makes of right numbers, hint): the first that gives what the student's answer gives
 _MISTAKES = (
-    (lambda right: 100 * right, "This is in per cent. Give a share, as a number from 0 to 1."),
-    *((whole, WHOLE) for whole in (np.trunc, np.floor, np.round)),
+    (lambda right: 100 * right, "This is 100 times too large. Is it in per cent?"),
+    *((whole, WHOLE) for whole in (np.trunc, np.floor, np.ceil, np.round)),
     (lambda right: 1 / right, "This is upside down: what is divided by what?"),
     (lambda right: -right, "Only the sign is wrong."),
 )
@@ -131,7 +131,7 @@ class Formula:
         if hint := _of_numbers(got, wanted, self.tolerance):
             return hint + " Is it `//`, `int` or `round`?" * (hint == WHOLE)
         if all(alike(each, got[0], 1e-9) for each in got) and not self.same(wanted, wanted[:1] * len(wanted)):
-            return f"Your function gives {_shown(got[0])} in all {len(got)} cases. Does it use what it is given?"
+            return f"Your function gives {_shown(got[0])} in each case tried. Does it use what it is given?"
         names = self.names(function, min(map(len, self.cases)))
         for one, other in itertools.combinations(range(len(names)), 2):
             if self.same(got, self.results(lambda *case: self.right(*_exchanged(case, one, other)))):  # noqa: B023
@@ -142,20 +142,20 @@ class Formula:
             found = zip(got, self.results(function, cases), wanted, self.results(self.right, cases), strict=True)
             both = [(alike(one, new), alike(*rights)) for one, new, *rights in found if as_array(rights[1]) is not None]
             if all(same for same, _ in both) and not all(same for _, same in both):
-                return f"Your function gives the same whatever `{name}` is. Do you use it?"
+                return f"In the cases tried, your function gives the same whatever `{name}` is. Do you use it?"
         return None
 
     def _observed(self, function, got, wanted, right):
         """What to say of a mistake that is none of the known ones: a case in which the result is wrong."""
         wrong = right.index(False)
         seen = f"or {self.described(function, self.cases[wrong])} your function gives {_shown(got[wrong])}."
+        shapes = {np.shape(as_array(each)) for each in (*got, *wanted)}
+        count = len(wanted[0]) if shapes in ({(2,)}, {(3,)}) else 0
+        for place, name in enumerate(("first", "second", "third")[:count]):
+            if all(alike(one[place], other[place], self.tolerance) for one, other in zip(got, wanted, strict=True)):
+                return f"The {name} value is right. F{seen}"
         if True in right:
             return f"Right for {self.described(function, self.cases[right.index(True)])}. But f{seen}"
-        pairs = [(as_array(one), as_array(other)) for one, other in zip(got, wanted, strict=True)]
-        if all(one is not None and other is not None and one.shape == other.shape == (2,) for one, other in pairs):
-            for place, name in enumerate(("first", "second")):
-                if all(alike(one[place], other[place], self.tolerance) for one, other in pairs):
-                    return f"The {name} value is right. F{seen}"
         return f"F{seen}"
 
 
@@ -229,6 +229,8 @@ class Value:
         for wrong, hint in self.wrong:
             if any(self.same(answers, self.of(each, given)) for each in alternatives(wrong)):
                 return hint if isinstance(hint, str) else hint(*arguments)
+        if any(self.same(order, right[0]) for order in itertools.permutations(answers)):
+            return "These values are right, but in another order: which one is asked for first?"
         wrong = [self.same([one], [other]) for one, other in zip(answers, right[0], strict=True)].index(False)
         advice = self.otherwise[wrong] if isinstance(self.otherwise, tuple) else self.otherwise
         advice = advice if isinstance(advice, str) else advice(*arguments)
@@ -243,7 +245,7 @@ class Value:
     def fits(self, answer, wanted):
         """Whether a value is what is wanted, as somebody rounds it: to 2 or 3 digits, unless it is a whole number."""
         if isinstance(wanted, str):
-            return told(answer).strip(" ().,") == told(wanted)
+            return (letter(answer) if len(wanted) == 1 else told(answer).strip(" ().,")) == told(wanted)
         if isinstance(wanted, float) and not wanted.is_integer():
             return as_rounded(answer, wanted, self.tolerance)
         if not isinstance(wanted, int | float | np.number):
@@ -324,9 +326,9 @@ def _of_numbers(got, wanted, tolerance):
         unit = got.all() and any(alike(factors, [factor], tolerance) for unit in UNITS for factor in (unit, 1 / unit))
         return "Is this the unit that is asked for?" if unit else None
     if got.any() and alike(factors, np.full(len(got), factors[0]), tolerance):
-        return "All the results are wrong by the same factor. Which constant is missing, or one too many?"
+        return "In the cases tried, all is wrong by the same factor. Is a constant missing, or one too many?"
     if alike(differences, np.full(len(got), differences[0]), tolerance):
-        return "All the results are wrong by the same amount. What is counted once too often, or not at all?"
+        return "In the cases tried, all is wrong by the same amount. Is something counted too often, or not at all?"
     return None
 
 

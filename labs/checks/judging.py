@@ -118,13 +118,17 @@ def judge_of(id):
     return JUDGES[id]
 
 
+def letter(answer):
+    """The letter that an answer to a choice begins with, as "b", "(b)" or "b: every second one", else None."""
+    match = re.match(r"\W*(\w)(?:\W*$|[).:]\s)", str(answer)[:99].lower())
+    return match and match[1]
+
+
 def _choose(item, answer):
-    found = re.match(r"\W*(\w)(?:\W*$|[).:]\s)", str(answer)[:99].lower())  # "b", "(b)", "b: every second one"
-    letter = found[1] if found else None
-    yield letter == item.right, None
-    yield letter in item.wrong, item.wrong.get(letter)
-    choices = ", ".join(sorted([item.right, *item.wrong]))
-    yield True, f"{repr(answer)[:40]} is not one of the choices: {choices}."
+    chosen = letter(answer)
+    yield chosen == item.right, None
+    yield chosen in item.wrong, item.wrong.get(chosen)
+    yield True, f"{repr(answer)[:40]} is not one of the choices: {', '.join(sorted([item.right, *item.wrong]))}."
 
 
 def _is_blank(value):
@@ -133,7 +137,7 @@ def _is_blank(value):
         return True
     try:
         return inspect.isfunction(value) and bool(blanks.blanks(textwrap.dedent(inspect.getsource(value))))
-    except (OSError, blanks.BuildError):  # no text is known of it, or it stands in the middle of an expression
+    except (OSError, TypeError, blanks.BuildError):  # no text is known of it, or it stands in an expression's middle
         return False
 
 
@@ -196,9 +200,8 @@ def judged_safely(judged, answers):
 def _hint_on_type(answers, said):
     """Hint for what a judge cannot compare, as a text for a number: the student's own stands first. said: by Python."""
     if not any(callable(answer) for answer in answers):
-        odd = [answer for answer in answers if not isinstance(answer, int | float | np.number)][:1] or answers
-        given = " and ".join(f"{kept.brief(answer)[:40]} ({type(answer).__name__})" for answer in odd)
-        return f"{given} {UNFIT}: a number, a text, a list? The question says which."
+        odd = [answer for answer in answers if not isinstance(answer, int | float | np.number)] or answers
+        return f"{kept.brief(odd[0])[:40]} {UNFIT}: compare its form with what the question says."
     if "NoneType" in said:  # as Python says it of None, and labs.checks.reading.called
         return "Your function returns nothing (None). Does every path through it end in a `return`?"
     return f"What your function returns {UNFIT} ({said.rstrip('.')}): its description says what to return."

@@ -128,7 +128,6 @@ value(
     "sharding.8",
     right=(13, 2),
     wrong=[
-        ((2, 13), "The two numbers are swapped: first the number of batches, then the size of the last one."),
         ((12, ...), "These are the full batches. The remaining elements make one more."),
         ((12.5, ...), "There is no half batch: one batch is smaller than the others."),
     ],

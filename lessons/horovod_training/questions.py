@@ -31,7 +31,6 @@ value(
     wrong=[
         ((..., 6), "No node has a GPU with this number, since each has 4. Start again at 0 on each node."),
         ([(0, 2), (2, 2)], "The local rank is right. Which node is it, if node 0 has ranks 0 to 3?"),
-        ((2, 1), "The two numbers are swapped: first the node, then the local rank."),
         ((1, 3), "Both counts begin at 0: the first rank of a node has local rank 0."),
     ],
     otherwise="Write ranks 0 to 7 in two rows of four, one row for each node, and find 6.",

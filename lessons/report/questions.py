@@ -5,7 +5,7 @@ import zipfile
 from pathlib import Path
 
 from labs import jobs
-from labs.checks.judging import judges
+from labs.checks.judging import judges, letter
 from labs.files import digest
 from labs.printed import several
 from lessons.forms import value
@@ -37,7 +37,7 @@ def misleading(lines):
 
 @judges("report.3")
 def named(faults):
-    given = {int(line): str(letter).strip().lower()[:1] for line, letter in faults.items()}
+    given = {int(line): letter(fault) for line, fault in faults.items()}
     missing = FAULTS.keys() - given.keys()
     without = f"{several(len(missing), 'misleading line')} without a letter"
     yield missing, f"{without}: answer in the form {{2: ..., 3: ...}}."

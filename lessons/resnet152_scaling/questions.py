@@ -20,10 +20,6 @@ value(
     right=lambda small, large: (_operations(small, large), _bytes(small, large)),
     wrong=[
         (
-            lambda *networks: (_bytes(*networks), _operations(*networks)),
-            "The two numbers are swapped: the multiply-adds come first, then the bytes.",
-        ),
-        (
             lambda *networks: (..., _ratio("tensors")(*networks)),
             "The second number is the ratio of the numbers of tensors. How many bytes do they take up in total?",
         ),

@@ -145,6 +145,7 @@ formula(
         *((low, high, 0.05) for low, high in ENDS),
         (0.97, 1.03, 0.01),
         (0.90, 1.08, 0.2),
+        (0.90, 1.22, 0.2),  # between 1 + matters and 1 / (1 - matters)
         (0.81, 1.10, 0.2),  # between 1 - matters and 1 / (1 + matters)
     ],
     wrong=[
@@ -158,7 +159,7 @@ formula(
         ),
         (
             _answer(least=lambda matters: 1 - matters),
-            "Only for low = 0.81, high = 1.10, matters = 0.2 it is wrong. Compare your lower bound with the text.",
+            "Of the cases tried, only low = 0.81, high = 1.10, matters = 0.2 is wrong. Compare your lower bound.",
         ),
     ],
     otherwise="Go through the three sentences in order, and check both ends of the interval.",

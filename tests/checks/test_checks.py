@@ -96,7 +96,7 @@ def test_a_choice_is_read_from_its_letter_and_from_no_word():
 def test_what_a_judge_cannot_compare_is_named():
     judged_by(lambda value: map(operator.lt, [value() if callable(value) else value], [42]))  # no line of its own
     for answer, hint in (
-        ("many", "'many' (str) is not what is asked for here: a number, a text, a list? The question says which."),
+        ("many", "'many' is not what is asked for here: compare its form with what the question says."),
         (lambda: None, "Your function returns nothing (None)"),
         (lambda: "x", "What your function returns is not what is asked for here (TypeError: "),
     ):
