@@ -11,6 +11,7 @@ import numpy as np
 from labs.checks.reading import near
 from labs.results.run import Run
 
+NOT_YOURS = "was not measured by you"
 CURVES = {"epoch_seconds": "seconds per epoch", "images_per_second": "images per second", "speedup": "speedup"}
 
 
@@ -23,7 +24,7 @@ def no_runs(runs):
 def not_yours(own, runs):
     """Cases of runs `own` that were not measured here, and of any that did not end."""
     for run in own:
-        foreign = f"{run.source} was not measured by you: give the runs of the jobs that you ran yourself."
+        foreign = f"{run.source} {NOT_YOURS}: give the runs of the jobs that you ran yourself."
         yield run.kind != "measured", foreign
     for run in runs:
         yield run.failure or run.truncated, f"{run.source} did not finish: look into its .err."

@@ -34,14 +34,13 @@ def _course():
     "release",
     _PATH,
     _NOTEBOOKS,
-    option("--no-criteria", action="store_true", help="without what a good answer contains"),
     option("--out", default="course.zip", metavar="ZIP", help="the file to write (default: course.zip)"),
 )
 def _release(args):
     """Writes course.zip, what students get, and says how many points it has."""
     from teaching.grading import release, rubric
 
-    names = release.release(_course(), args.out, release.chosen(args.path, args.notebooks), not args.no_criteria)
+    names = release.release(_course(), args.out, release.chosen(args.path, args.notebooks))
     most, written = rubric.most_of(names)
     print(f"Wrote {args.out}: no line of a solution is in it. Notebooks: {' '.join(names)}")
     print(f"{most:g} points, {written:g} of them for written answers; optional notebooks are not counted.")

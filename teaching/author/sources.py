@@ -7,7 +7,6 @@ solutions/scripts/*.py                     -> scripts with blanks (see blanks)
 import ast
 import hashlib
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
@@ -172,15 +171,6 @@ def _reflection(cell):
     mark = cell.metadata.get("labs", {})
     if mark.get("kind") == "answer":
         yield new_code_cell(f'from labs.checks import reflect\n\nreflect("{mark["id"]}")', id=f"{cell.id}-reflect")
-
-
-def student_tasks(text: str) -> str:
-    """A tasks.toml for students who do not get what a good answer contains: it is blank, its points stay."""
-
-    def blanked(found):
-        return "holds = [" + ", ".join(['"..."'] * len(tomllib.loads(found[0])["holds"])) + "]"
-
-    return re.sub(r"^holds = \[.*?\]$", blanked, text, flags=re.MULTILINE | re.DOTALL)
 
 
 def _cell_id(name: str, cell, seen: Counter, label: str) -> str:

@@ -10,7 +10,7 @@ from labs.blanks import BuildError
 from labs.course.release import stamped
 from teaching.author import render
 from teaching.author.build import student_scripts
-from teaching.author.sources import as_text, label_of, pairs, student_tasks
+from teaching.author.sources import as_text, pairs
 
 # Everything that students get besides what is generated in notebooks/ and slurm/<site>/; nothing else goes to them.
 GIVEN = ["README.md", "LICENSE", "CITATION.cff", "Makefile", "environment.yml", "pyproject.toml", "uv.lock"]
@@ -22,12 +22,11 @@ _ROW = re.compile(r"^\| `(\d\d_\w+)`.*\n", re.MULTILINE)  # its table has one fo
 _PACKAGE = re.compile(r'^teach = .*\n|, "teaching"(?=\]\n)', re.MULTILINE)  # of pyproject.toml
 
 
-def contents(root, holds=True, keeps=lambda name: True) -> dict[str, bytes]:
+def contents(root, keeps=lambda name: True) -> dict[str, bytes]:
     """{path: content} of what students get, in order, with its stamp. Of GIVEN these are the files that git tracks.
 
-    holds: whether students get, for each written task, what a good answer contains; the report shows it to those who
-    have written theirs. keeps: whether a path belongs to this release (default: all do). The same commit gives the same
-    contents. Raises BuildError, as where `root` is no git checkout.
+    keeps: whether a path belongs to this release (default: all do). The same commit gives the same contents. Raises
+    BuildError, as where `root` is no git checkout.
     """
     root = Path(root).resolve()
     texts = {f"notebooks/{name}.ipynb": as_text(student) for name, (_, student) in pairs(root).items()}
@@ -41,8 +40,6 @@ def contents(root, holds=True, keeps=lambda name: True) -> dict[str, bytes]:
             made[name] = _ROW.sub(lambda row: row[0] * keeps(f"notebooks/{row[1]}.ipynb"), text).encode()
     for page in root.glob("docs/students/assistants.md"):  # under the name that assistants look for
         made["AGENTS.md"] = page.read_bytes()
-    for path in () if holds else root.glob("lessons/*/tasks.toml"):
-        made[label_of(root, path)] = student_tasks(path.read_text(encoding="utf-8")).encode()
     found = {name: (root / name).read_bytes() for name in _given(root) if name not in made} | made
     found = {name: content for name, content in found.items() if keeps(name)}
     return dict(sorted((found | stamped(labs.__version__, _last_commit(root), found)).items()))

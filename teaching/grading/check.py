@@ -84,7 +84,7 @@ def counting(out, notebooks=None):
     packed = collect.submissions(out).values()
     said = Counter(filter(None, (handed.released(collect.contents(path, {"manifest.json"})) for path in packed)))
     if not said:
-        raise UseError("No submission says which notebooks it was given: name them as for `teach release` (--path).")
+        raise UseError("No submission says which notebooks it was given: name them, as `--path practical`.")
     ((given, _),) = said.most_common(1)
     return tuple(each.notebook for each in lessons if each.notebook in given and not each.optional)
 

@@ -24,6 +24,7 @@ from labs.measure import breakdown
 from labs.report.archive import zipped
 from labs.results import log as logs
 from labs.sandbox.walls import WORK
+from lessons.own_runs import NOT_YOURS
 from teaching.grading import again, cells, plain, reference, wire
 from teaching.grading.finding import CheckResult
 from teaching.grading.walled import Gone
@@ -301,8 +302,9 @@ def _report(submission, id):
 
 
 def _of_judge(judged, how):
-    """A CheckResult of what the kit's judge says: what was not tried out, or too noisy, is not what was not done."""
-    left = judged.reason in (judging.NotTried, judging.OnlyRead, judging.TooNoisy)
+    """A CheckResult of what the kit's judge says: what was not tried out, or too noisy, is not what was not done; and
+    runs that were measured may have been left behind."""
+    left = judged.reason in (judging.NotTried, judging.OnlyRead, judging.TooNoisy) or NOT_YOURS in judged.text
     return CheckResult(judged.state, "person" if left else how, judged.text)
 
 

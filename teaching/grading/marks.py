@@ -27,7 +27,7 @@ _HELP = "put back a copy of it, or mend it: what people decided stands nowhere e
 
 
 class DecidedBy(BaseModel, extra="forbid"):
-    """Who decided something, and when (UTC); answer: the digest of the written answer that was marked."""
+    """Who decided something, and when (UTC); answer: the digest of the answer or code that was marked."""
 
     by: str = ""
     when: str = ""
@@ -116,8 +116,7 @@ def mark(out, number, rubric, id=None, share=None, comments=(), without=()):
         shares.pop(id, None)
         kept.stamps.pop(id, None)
         if share is not None:
-            answer = _answer(out, number, rubric.items[id][0]) if id in rubric.items else None
-            shares[id], kept.stamps[id] = share, DecidedBy(**_now(answer=answer))
+            shares[id], kept.stamps[id] = share, DecidedBy(**_now(answer=_answer(out, number, rubric, id)))
         kept.comments = [each for each in dict.fromkeys([*kept.comments, *comments]) if each not in without]
     return kept
 
@@ -126,9 +125,9 @@ def stamp(out, rubric):
     """Note the answers that marks written by hand are about, as they are now: a later answer is looked at again."""
     with files.locked(path := Path(out, "marks.json")):
         marks = load(out)
-        bare = [(n, own, id) for n, own in marks.items() for id in own.items.keys() & rubric.items.keys() - own.stamps]
+        bare = [(n, own, id) for n, own in marks.items() for id in own.items.keys() | own.checks.keys() - own.stamps]
         for number, own, id in bare:
-            own.stamps[id] = DecidedBy(answer=_answer(out, number, rubric.items[id][0]))
+            own.stamps[id] = DecidedBy(answer=_answer(out, number, rubric, id))
         if bare:
             _write(path, marks)
 
@@ -137,10 +136,15 @@ def _write(path, marks):
     files.write(path, File(marks=dict(sorted(marks.items()))).model_dump_json(indent=1, exclude_defaults=True))
 
 
-def _answer(out, number, id):
-    """The digest of a written answer as it is; None where it is not known."""
-    text = store.read(store.checked(out, number)).get("answers", {}).get(id)
-    return digest(text) if text else None
+def _answer(out, number, rubric, id):
+    """The digest of what a mark is about, as it is; None where nothing was looked at."""
+    found = store.read(store.checked(out, number))
+    return digest(answer_of(found, rubric, id)) if found else None
+
+
+def answer_of(found, rubric, id):
+    """The text that a mark is about: a written answer, or a check's code; "" where nothing of it was handed in."""
+    return (found["answers"] | found["code"]).get(rubric.items[id][0] if id in rubric.items else id, "")
 
 
 def decide(out, number, kind, state, sentence="", places=()):

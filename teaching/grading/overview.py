@@ -19,9 +19,9 @@ def still_open(graded, made):
     for id in dict.fromkeys(map(rules.question, (*rules.checks, *rules.items))):
         if id in to_decide:
             yield f"Open: {feedback.titled(id, rules)}: {few(sorted({*to_decide[id]}))}"
-    if waits := [n for n, each in found.items() if any(undecided(one, own[n]) for one in each["findings"])]:
-        yield f"Findings that nobody has confirmed or dismissed, in {few(waits)}: students get nothing of them."
     for number, marked in own.items():
+        if waits := [f"{one.kind} ({one.seen})" for one in found[number]["findings"] if undecided(one, marked)]:
+            yield f"{number}: nobody has confirmed or dismissed: {few(waits, 2)}. The student gets nothing of it."
         for kind, each in marked.findings.items():
             if kind not in {finding.kind for finding in found[number]["findings"]}:
                 gone = f"{number}: {kind} is {each.state}, and nothing of that kind is found there now"

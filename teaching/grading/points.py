@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from teaching.grading import pins
 from teaching.grading.finding import by_id
-from teaching.grading.marks import Marks, digest
+from teaching.grading.marks import Marks, answer_of, digest
 
 NOT_JUDGED = "not judged: it was not run yet (`teach in`)"
 
@@ -27,12 +27,14 @@ def points_lines(found, rubric, marks=None):
     marks = marks or Marks()
     judged, pinned, handed = by_id(found["checks"]), pins.pinned(rubric.pin, found), handed_in(found)
     checks = [(id, of) for id, of in rubric.checks.items() if of]
-    made = [_check(id, of, judged.get(id), marks.checks.get(id), pinned.get(id), handed) for id, of in checks]
+    now = {id: digest(text) for id in marks.stamps if (text := answer_of(found, rubric, id))}
+    changed = {id for id, by in marks.stamps.items() if by.answer and by.answer != now.get(id, by.answer)}
+    shares = {id: share for id, share in marks.checks.items() if id not in changed}  # new code is judged anew
+    made = [_check(id, of, judged.get(id), shares.get(id), pinned.get(id), handed) for id, of in checks]
     for id, (answer, item) in rubric.items.items():
         share, text = marks.items.get(id), found["answers"].get(answer)
-        marked = marks.stamps[id].answer if id in marks.stamps else None
         got, why, state = (share or 0.0) * item.points, item.text, _state(share)
-        if share is not None and marked and text and marked != digest(text):
+        if share is not None and id in changed:
             why, state = f"marked with {share:g}, and the answer was changed since: look at it again", "open"
         elif share is None:
             why, state = ("not marked yet", "open") if text else ("no answer is written", "not done")

@@ -16,11 +16,10 @@ class LeakError(LabsError):
     """A release would give a solution away; the text says what and where."""
 
 
-def release(root, out, notebooks=None, criteria=True):
+def release(root, out, notebooks=None):
     """Write the zip `out` with what students get of the course at `root`; returns the names of its notebooks.
 
-    notebooks: their names (default: all); criteria: whether what a good answer contains goes along. The same commit
-    gives the same bytes. Raises LeakError, BuildError.
+    notebooks: their names (default: all). The same commit gives the same bytes. Raises LeakError, BuildError.
     """
     notebooks = tuple(sources.sources(root)) if notebooks is None else notebooks
     others = {folder for folder, lesson in tasks.lessons().items() if lesson.notebook not in notebooks}
@@ -31,7 +30,7 @@ def release(root, out, notebooks=None, criteria=True):
         of_other = name.startswith("lessons/") and name.split("/")[1] in others
         return not (of_other and name.endswith(("/tasks.toml", "/questions.py")))  # its modules may serve others
 
-    contents = students.contents(root, criteria, keeps)
+    contents = students.contents(root, keeps)
     if found := list(hidden.leaks(contents, hidden.secrets(root))):
         raise LeakError(f"This release would give solutions away: not written. {found[0]} ({len(found)} in all)")
     files.write(out, zipped({TOP + name: content for name, content in contents.items()}))

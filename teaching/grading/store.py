@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -58,13 +59,21 @@ def load(path, validate, help, form="JSON") -> tuple[Any, Any]:
     except OSError as problem:
         raise UseError(f"{path} cannot be read: {problem.strerror}. Make it a readable file, or {help}") from None
     try:
-        data = json.loads(content) if form == "JSON" else tomllib.loads(content.decode())
+        data = json.loads(content, object_pairs_hook=_once) if form == "JSON" else tomllib.loads(content.decode())
         return data, validate(mapped(data, _encodable, _encodable))
     except ValidationError as problem:
         mistake = schema.first_mistake(problem)
     except (ValueError, RecursionError) as problem:
         mistake = f"it is not {form} of a grading ({problem})."
     raise UseError(f"{path} is damaged: {mistake} Nothing was changed; {help}") from None
+
+
+def _once(pairs):
+    """The dict of these pairs. Raises ValueError where a name stands twice: JSON takes the last one, and drops what the
+    first one held."""
+    if len(data := dict(pairs)) < len(pairs):
+        raise ValueError(f"{Counter(name for name, _ in pairs).most_common(1)[0][0]!r} stands twice in one place")
+    return data
 
 
 def append_toml(path, lines, head=""):

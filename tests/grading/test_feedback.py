@@ -61,7 +61,8 @@ def test_no_finding_reaches_a_student_unless_it_was_confirmed_with_a_sentence(ou
     on_desk(out, deck.FINDINGS, "001").decide("copy", "dismissed", "")
     on_desk(out, deck.FINDINGS, "002").decide("copy", "confirmed", SENTENCE)
     told = grade("out")[1]
-    assert "Findings that nobody has confirmed or dismissed, in 001, 002" in told  # spread of 001, progress of 002
+    assert "001: nobody has confirmed or dismissed: spread (" in told
+    assert "002: nobody has confirmed or dismissed: progress (" in told
     for number in ("001", "002", "003", "004", "005"):
         said = feedback(out, number)[1]
         for secret in ("0.8 times", "lies on a line", "honest cause", "submission 00"):
@@ -73,6 +74,8 @@ def test_no_finding_reaches_a_student_unless_it_was_confirmed_with_a_sentence(ou
     by_hand = (out / "marks.json").read_text().replace(SENTENCE, "These are the runs of 003.")
     files.write(out / "marks.json", by_hand)
     assert "names submission 003" in grade("out")[2]
+    files.write(out / "marks.json", '{"version": 1, "marks": {"001": {}, "001": {}}}')
+    assert "'001' stands twice in one place" in grade("out")[2]
 
 
 def test_what_is_confirmed_or_dismissed_is_kept_with_who_and_when(out, grade):
@@ -85,10 +88,10 @@ def test_what_is_confirmed_or_dismissed_is_kept_with_who_and_when(out, grade):
     for kind in ("copy", "spread"):
         at.decide(kind, "dismissed", "")
     told = grade("out")[1]
-    assert "confirmed or dismissed, in 002:" in told and "001: " in told and total(out, "001") == before + 5
+    assert "002: nobody has confirmed" in told and "001: nobody" not in told and total(out, "001") == before + 5
     path = out / "checked/001.json"
     files.write(path, path.read_text().replace('ResNet50_w1", "seen', 'other", "seen'))
-    assert "Findings that nobody has confirmed or dismissed, in 001, 002" in grade("out")[1]  # a new one
+    assert "001: nobody has confirmed or dismissed: copy (" in grade("out")[1]  # a new one
     for kind in ("copy", "spread"):
         at.decide(kind, None, "")
     assert marks.load(out)["001"] == marks.Marks()

@@ -9,9 +9,11 @@ from made_grading import judged, looked_at
 
 from labs import files
 from labs.checks import tasks
+from labs.checks.judging import Judged
 from labs.errors import UseError
 from labs.report import document
-from teaching.grading import check, marks, points, results, rubric
+from lessons.own_runs import NOT_YOURS
+from teaching.grading import check, judge, marks, points, results, rubric
 
 FIVE, SIX = "05_resnet50_scaling", "07_horovod_sharding"
 RUBRIC = """
@@ -60,12 +62,16 @@ def test_points_are_those_that_a_person_would_add_up(out):
             own.items, own.stamps["T5.1"] = {"T5.1": marked}, marks.DecidedBy(answer=marks.digest("mine"))
         own.findings = {"copy": marks.Decision(state="confirmed" if taken else "dismissed")}
         checks = {FIVE: {"resnet50.3": of_check}} if there else {}
+        code, now = draw.choice(("", "a = 1")), draw.choice(("", "a = 1", "a = 2"))
+        if share is not None:  # given for `code`; that of a later hand-in is judged anew
+            own.stamps["resnet50.3"] = marks.DecidedBy(answer=marks.digest(code))
         found = {"checks": checks, "notebooks": [*checks], "answers": {"T5": written} if written else {}}
+        found["code"] = {"resnet50.3": now} if now else {}
         made = {each.id: each for each in points.points_lines(found, rules, own)}
         wanted = (3 if state == "right" and how != "person" else 0), how == "person"
         wanted = (3, True) if "fell" in of_check else wanted
         wanted = wanted if there else (0, bool(written))  # where there is anything, it was not looked at
-        wanted = wanted if share is None else (3 * share, False)
+        wanted = wanted if share is None or now not in ("", code) else (3 * share, False)
         answer = 2 * (marked or 0), bool(written) and (marked is None or written == "changed")
         assert (made["resnet50.3"].points, made["resnet50.3"].open) == wanted, (of_check, share, there)
         assert (made["T5.1"].points, made["T5.1"].open) == answer, (written, marked)
@@ -184,3 +190,8 @@ def test_a_cell_holds_no_formula_and_no_control_characters():
     cells |= {"well; =cmd()": "well;' =cmd()", "Ad\x1b[31ma\x85 \u202eKing": "Ad [31ma   King"}
     cells |= {"a\r\n=1;\n=1": "a  =1;' =1", "O'Neill x=1 日本": "O'Neill x=1 日本"}
     assert {text: results.cell(text) for text in cells} == cells
+
+
+def test_runs_that_were_not_handed_in_are_for_a_person_and_wrong_ones_are_not():
+    foreign, upside = (Judged("wrong", text, None) for text in (f"a.json {NOT_YOURS}: ...", "Upside down"))
+    assert [judge._of_judge(each, "inside").how for each in (foreign, upside)] == ["person", "inside"]
