@@ -57,19 +57,19 @@ def names(item):
 def group(item):
     """Tests of one group run one after the other, in one process: those of a file share its fixtures.
 
-    Ranks over MPI spin, and a browser has time limits; the nodes of a practice cluster are there once.
+    Ranks over MPI spin, a browser has time limits, and the nodes of a practice cluster are there once: of each kind one
+    runs at a time.
     """
-    if "cluster" in names(item):
-        return "cluster"
-    if names(item) & {"browser", "hvd", "needs_horovod"}:
-        return "alone"
+    for kind, needed in {"cluster": {"cluster"}, "browser": {"browser"}, "ranks": {"hvd", "needs_horovod"}}.items():
+        if names(item) & needed:
+            return kind
     return item.nodeid if item.path.stem == "test_student_notebooks" else str(item.path)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by `-m more`, and pytest-xdist reads the groups
 def pytest_collection_modifyitems(items):
     """Mark what is for `make test-more`, and let begin first what takes longest."""
-    order = ["cluster", "alone", *map(str, notebook_cells.by_length(items))]
+    order = ["cluster", "browser", "ranks", *map(str, notebook_cells.by_length(items))]
     places, last = {group: place for place, group in enumerate(order)}, notebook_cells.reports(items)
     for item in items:
         for name in names(item) & MORE.keys():

@@ -122,7 +122,7 @@ ENDS = "import os\ndef f(months): os._exit(0)"
 # (code that defines f, state, part of the hint): a function is right however it is written, and only where it is
 FUNCTIONS = (
     ("f = lambda m: {12: 2.0, 6: 4.0, 24: 2 ** 0.5}.get(m, 2 ** (12 / 3.4))", "wrong", "Right for the numbers of the"),
-    (LOOKS, "wrong", "2 in all 4 cases"),
+    (LOOKS, "wrong", "2 in each case tried"),
     ("class A:\n  __eq__ = lambda s, o: True\n  __float__ = lambda s: 2.0\nf = lambda months: A()", "", ""),
     ("def f(months):\n  while True: pass", "wrong", "raises (Endless|RecursionError)"),
     (OUTSIDE + LATE, "right", ""),  # what was said before it was asked for is no answer
