@@ -70,6 +70,7 @@ test: setup ## Tell whether a change is right: tests, notebooks 00 to 11; make t
 	@$(TESTING)
 	python -m pytest $(TESTS) $(SOLUTIONS) $(if $(ROOM),,-m "not more") $(PYTEST)
 
+test-more: BESIDE = 2# more of its tests wait: for SLURM, a browser, ranks
 test-more: setup ## Run what is too dear for `make test`, or needs SLURM, a browser or JAX
 	@$(TESTING)
 	export WHOLE="05 09" # notebooks that `make test` runs with a few of their networks' blocks, and this with all
@@ -105,7 +106,7 @@ endif
 # wait; what shares a browser, a cluster or ranks is in one of them (tests/conftest.py).
 TESTING = $(ACTIVATE); export WARM=$${WARM:-1}
 PYTEST = --nbval-lax --nbval-current-env --nbval-kernel-startup-timeout=60 --nbval-cell-timeout=600 --dist=loadgroup \
-  --no-loadscope-reorder --numprocesses=$(shell cores=$$(nproc); echo $$((cores < 7 ? cores + 2 : 8))) $(ARGS)
+  --no-loadscope-reorder --numprocesses=$(shell cores=$$(nproc); echo $$((cores < 7 ? cores + $(or $(BESIDE),1) : 8))) $(ARGS)
 
 notebooks: setup ## Build notebooks/ from solutions/; what did not change is not executed again
 	@$(ACTIVATE); teach build $(ARGS)
