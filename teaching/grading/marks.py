@@ -125,7 +125,7 @@ def stamp(out, rubric):
     """Note the answers that marks written by hand are about, as they are now: a later answer is looked at again."""
     with files.locked(path := Path(out, "marks.json")):
         marks = load(out)
-        bare = [(n, own, id) for n, own in marks.items() for id in own.items.keys() | own.checks.keys() - own.stamps]
+        bare = [(n, own, id) for n, own in marks.items() for id in (own.items | own.checks).keys() - own.stamps.keys()]
         for number, own, id in bare:
             own.stamps[id] = DecidedBy(answer=_answer(out, number, rubric, id))
         if bare:

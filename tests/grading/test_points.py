@@ -195,3 +195,14 @@ def test_a_cell_holds_no_formula_and_no_control_characters():
 def test_runs_that_were_not_handed_in_are_for_a_person_and_wrong_ones_are_not():
     foreign, upside = (Judged("wrong", text, None) for text in (f"a.json {NOT_YOURS}: ...", "Upside down"))
     assert [judge._of_judge(each, "inside").how for each in (foreign, upside)] == ["person", "inside"]
+
+
+def test_what_was_marked_is_noted_once_and_a_later_answer_or_code_does_not_take_its_place(out):
+    rules = rubric.load(out)
+    for id in ("T5.1", "resnet50.14"):
+        marks.mark(out, "001", rules, id, 0.5)
+    before = marks.load(out)["001"].stamps
+    looked_at(out, "001", answers={"T5": "other"}, checks={FIVE: {"resnet50.14": judged("right")}})
+    marks.stamp(out, rules)
+    assert marks.load(out)["001"].stamps == before and all(each.by for each in before.values())
+    assert lines(out, "001")["T5.1"].open
