@@ -73,7 +73,7 @@ test: setup ## Tell whether a change is right: tests, notebooks 00 to 11; make t
 test-more: BESIDE = 2# more of its tests wait: for SLURM, a browser, ranks
 test-more: setup ## Run what is too dear for `make test`, or needs SLURM, a browser or JAX
 	@$(TESTING)
-	export WHOLE="05 09" # notebooks that `make test` runs with a few of their networks' blocks, and this with all
+	export WHOLE=09 # notebooks that `make test` runs with a few of their networks' blocks, and this with all
 	python -m pytest $(TESTS) $(SOLUTIONS) -m more $(PYTEST)
 
 # Both ends of what the course runs on: the TensorFlow of sites' older containers with the Keras of its time, and the newest.

@@ -82,8 +82,8 @@ check("concepts.2", speedup_2, speedup_4, efficiency_4)
 # A well-known benchmark is to train the network ResNet-50 on the images of ImageNet. One group needed 29 h on 8 P100
 # GPUs. A few years later, another group needed 1.2 min on 2048 V100 GPUs: **1450 times as fast**.
 #
-# **Predict:** how much of this factor of 1450 is due to the *number* of devices? (The rest is due to faster devices,
-# better programs and everything else.)
+# **Predict:** of these 1450, what factor can the *number* of devices explain, at most? (The rest is due to faster
+# devices, better programs and everything else.)
 
 # %% labs={"id": "concepts.3"}
 from labs.checks import predict
@@ -424,7 +424,7 @@ check("concepts.14", enough)
 
 # %% [markdown]
 # More micro-batches make the bubble even smaller. But a micro-batch with few samples does not keep a device busy, and
-# each one adds a message at each cut. Micro-batches also cost memory. In the schedule above (**GPipe**,
+# each one adds a message between neighbouring devices. Micro-batches also cost memory. In the schedule above (**GPipe**,
 # [1811.06965](https://arxiv.org/abs/1811.06965)), a device stores the activations of all M micro-batches. If it starts
 # the backward pass as soon as it can (**1F1B**, [2104.04473](https://arxiv.org/abs/2104.04473)), the bubble is the
 # same, but it stores the activations of at most K.
@@ -435,7 +435,7 @@ check("concepts.14", enough)
 # - **b**: data parallelism: the activations; model and pipeline parallelism: the gradients of all weights, at every
 #   step
 # - **c**: data parallelism: the gradients of all weights, at every step; model and pipeline parallelism: the
-#   activations at each cut, and their gradients in the backward pass
+#   activations, and their gradients in the backward pass
 # - **d**: all three: the gradients of all weights, at every step; model and pipeline parallelism: the activations as
 #   well
 
@@ -478,8 +478,8 @@ if check("concepts.16", state_bytes):
     print(f"activations of 32 images of 224 x 224 pixels: {32 * activations / 1e6:.0f} MB")
 
 # %% [markdown]
-# How can you make ResNet152V2 fit into 16 GB with 128 images? (*float16* means two bytes for every number.) Which parts
-# change with *devices*, and under what condition?
+# How can you make ResNet152V2 fit into 16 GB with 128 images on each device? (*float16* means two bytes for every
+# number; what is *sharded* is divided among the devices.)
 
 # %%
 from lessons import memory

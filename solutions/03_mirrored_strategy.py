@@ -112,7 +112,7 @@ for name, batches in {"three lines": pipeline, "data.pipeline": data.pipeline(da
     print(f"{name}: {len(batches)} batches with {len(different)} different images in all")
 
 # %% [markdown]
-# `data.pipeline` does the same, and the course's scripts use it. (`workers=4`: the batch is for 4 workers.)
+# `data.pipeline` does the same, and the course's scripts use it. (It refuses batches that cannot be divided by `workers`.)
 #
 # `strategy.run(f)` calls `f` once on each replica. Here, `f` counts the images that it receives.
 

@@ -122,7 +122,7 @@ print(f"budget for a step: {plan.memory / 2**30:.3g} GiB" if plan.memory else "b
 
 # %% [markdown]
 # **Predict first**, using the table: what is the largest batch size that fits? Without a GPU, only the activations
-# count: the budget is for what comes on top of the first step. With one, leave out the optimizer, since the search
+# count: the budget is for what comes on top of the first step. With a GPU, leave out the optimizer, since the search
 # trains without momentum.
 
 # %% labs={"id": "rate.3"}

@@ -70,7 +70,7 @@ predict("engines.1", difference_expected)
 # or two minutes.
 
 # %%
-engines = ["one process", "JAX, 1 device", "JAX, 2 devices"] if quick else experiments.ENGINES
+engines = ["one process"] if quick else experiments.ENGINES
 trained = experiments.trained(engines)
 one = trained["one process"]
 

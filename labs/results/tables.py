@@ -8,7 +8,7 @@ from labs.printed import digits, finite, grouped, printable
 from labs.results import failures, metrics
 from labs.results.run import Configuration, Run
 
-BRACKETS = "95 % interval over rounds or repeats, wider for rounded logs; for times and images/s only in these minutes"
+BRACKETS = "95 % interval over rounds or repeats, wider for rounded logs; times and images/s hold for that time only"
 # heading: (attribute of a run, function that writes its value)
 COLUMNS = {
     "model": ("model", str),

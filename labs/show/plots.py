@@ -103,7 +103,7 @@ def scaling(runs: Iterable[Run], quantities: Sequence[str] = ("epoch time", "thr
     for axis in axes[::-1]:
         unique |= dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True))
     legend(axes[-1], unique.values(), unique.keys())
-    sentences.append(f"Bars show intervals: {BRACKETS}; of a single run, what rounding leaves open.")
+    sentences.append(f"Bars show intervals: {BRACKETS}; for a single run, what rounding leaves open.")
     return finished(figure, " ".join(sentences), *(run.kind for run in runs), runs=runs)
 
 

@@ -41,25 +41,24 @@ def site(course, tmp_path_factory):
 
 @pytest.fixture
 def opened(chromium, site):
-    """Function: (a page of an edition, opened without a network; what went wrong there)."""
-    contexts = []
+    """Function: (a page of an edition, opened without a network, in the same tab; what went wrong there)."""
+    context = chromium.new_context(offline=True)
+    page, wrong = context.new_page(), []
+    page.on("request", lambda asked: re.match("file:|data:", asked.url) or wrong.append(asked.url))
+    page.on("console", lambda said: said.type == "error" and wrong.append(said.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
 
-    def open(edition, name, scheme="light", width=1366):
-        while contexts:
-            contexts.pop().close()
-        context = chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 768}, offline=True)
-        contexts.append(context)
-        page, wrong = context.new_page(), []
-        page.on("request", lambda asked: re.match("file:|data:", asked.url) or wrong.append(asked.url))
-        page.on("console", lambda said: said.type == "error" and wrong.append(said.text))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
+    def open(edition, name, scheme="light"):
+        wrong.clear()
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": 1366, "height": 768})
         page.goto((site / edition / f"{name}.html").as_uri())
         page.locator("details").evaluate_all("all => all.forEach(folded => { folded.open = true })")
         page.evaluate("document.getAnimations().forEach(each => each.finish())")
         return page, wrong
 
     yield open
-    contexts.pop().close()
+    context.close()
 
 
 @pytest.mark.parametrize("edition", web.EDITIONS)

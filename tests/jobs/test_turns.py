@@ -184,26 +184,21 @@ def test_a_crash_or_the_limit_of_time_ends_all_and_what_was_measured_stays(tmp_p
 
 MODULE = "labs.training.program"
 SIZES = ["--model", "SmallCNN", "--images", 256, "--epochs", 4]
-MORE = pytest.mark.more("trainings in turns under horovodrun: `make test` has them on one process and under srun")
 
 
-@pytest.mark.parametrize("launcher", [None, pytest.param("horovodrun", marks=MORE)])
-def test_real_trainings(tmp_path, start, launcher, needs_horovod, monkeypatch):
-    """On 1 and on 2 workers or ranks: rounds on record, and an empty .err."""
-    if not launcher:
-        monkeypatch.setenv("SLURM_JOB_ID", "77")  # a notebook within a job of SLURM's
+def test_real_trainings(tmp_path, start, monkeypatch):
+    """On 1 and on 2 workers: rounds on record, and an empty .err. With ranks: notebook 08, and study.sh in SLURM."""
+    monkeypatch.setenv("SLURM_JOB_ID", "77")  # a notebook within a job of SLURM's
     turns = start()
     for count in (1, 2):
-        options = {"env": NO_GREETING} | ({"ranks": count, "launcher": launcher} if launcher else {})
-        asked = ["--strategy", "horovod" if launcher else "mirrored", "--workers", count, "--batch_size", 32 * count]
-        turns.start("-m", MODULE, *SIZES, *asked, name=f"w{count}", runs=tmp_path, **options)
-
+        asked = ["--strategy", "mirrored", "--workers", count, "--batch_size", 32 * count]
+        turns.start("-m", MODULE, *SIZES, *asked, name=f"w{count}", runs=tmp_path, env=NO_GREETING)
     turns.wait(timeout=600)
     assert turns.state == "finished", [job.explain() for job in turns.jobs]
     found = [records.load_record(job.record) for job in turns.jobs]
     for each in found:
         assert (each.study, each.order_seed) == (turns.study, turns.seed)
-        assert each.job_id == (None if launcher else "77")
+        assert each.job_id == "77"
         assert [epoch.round for epoch in each.epochs] == [None, 1, 2, 3]
     assert [[epoch.order for epoch in each.epochs[1:]] for each in found] == places(turns.seed, 3)
     assert [job.err.read_text() for job in turns.jobs] == ["", ""]

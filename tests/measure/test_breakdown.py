@@ -125,7 +125,7 @@ def test_real_steps(tmp_path, monkeypatch):
     """What is found by steps of two workers. The second batch is larger than the data set."""
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")  # as tree.NO_GREETING
-    sizes = {"local_batch": 16, "further_batches": (1800,), "rounds": 2, "steps": 1}
+    sizes = {"local_batch": 16, "further_batches": (1800,), "image_size": 8, "rounds": 2, "steps": 1}
     found = breakdown.measure("SmallCNN", strategy="mirrored", show=False, **sizes)
     assert json.loads((tmp_path / "breakdown_SmallCNN.breakdown.json").read_text()) == found
     assert [tuple(kinds) for kinds in found["seconds"].values()] == [breakdown.KINDS, breakdown.EFFICIENCY]

@@ -38,7 +38,7 @@ def test_values_come_with_their_intervals_what_they_are_and_which_runs_they_show
     assert "ResNet50V2 (measured)" in text and "4 (oversubscribed)" in text
     assert metadata == {"labs": {"shows": {"a.json": {"kind": "measured", "started": when}}}}
     said = capsys.readouterr().out.splitlines()
-    assert said[-1] == "Notes: one repeat." and said[0].endswith("for times and images/s only in these minutes.")
+    assert said[-1] == "Notes: one repeat." and said[0].endswith("times and images/s hold for that time only.")
 
 
 WEAK, STRONG = (measured(2, scaling=kind, speedup=Estimate(1.8, (1.7, 1.9))) for kind in ("weak", "strong"))
