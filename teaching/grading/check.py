@@ -130,10 +130,8 @@ def results(out, paths=None, rules=None):
     numbers, counted = paths or collect.submissions(out), (rules or rubric.load(out)).checks
     kept = {number: each for number in numbers if (each := store.read(store.checked(out, number)))}
     series = [copies.Series(number, *run) for number, each in kept.items() for run in each["steps"]]
-    across = [
-        copies.findings(series),
-        likeness.findings(likeness.pairs({number: each["alike"] for number, each in kept.items()})),
-    ]
+    alike = likeness.pairs({number: each["alike"] for number, each in kept.items()})
+    across = [copies.findings(series), likeness.findings(alike)]
     for number, each in kept.items():
         each |= _judged(each, counted)
         found = [finding for of_all in across for finding in of_all.get(number, [])]
@@ -171,8 +169,9 @@ def _kit(root):
 def _line(out, number):
     """A line on what was found about a submission."""
     found = store.found(out, number)
-    states = Counter(each["state"] for of_one in found["replayed"].values() for each in of_one["checks"].values())
-    said = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing run"
+    checks = [each for of_one in found["replayed"].values() for each in of_one["checks"].values()]
+    named = ("for you" if each["how"] == "person" else each["state"].replace("open", "not done") for each in checks)
+    said = ", ".join(f"{count} {state}" for state, count in sorted(Counter(named).items())) or "nothing run"
     return f"{number}: {several(len(found['findings']), 'finding')}; checks: {said}"
 
 

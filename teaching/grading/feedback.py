@@ -65,7 +65,7 @@ def page(graded, number, made):
 
 def _who(name):
     """The student's own name, if the learning platform gave one; None where a folder's or nobody's is all there is."""
-    known = name and name["platform"] in ("moodle", "canvas") and name["who"].strip()
+    known = name and name["platform"] == "moodle" and name["who"].strip()
     return known if known and not known.casefold().startswith("anon") else None
 
 

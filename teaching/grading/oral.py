@@ -45,7 +45,8 @@ def write(out, root="."):
     data = {"title": "Questions for a talk with each student", "students": students}
     files.write(Path(out, "oral.pdf"), document.pdf_of_data(Path(__file__).with_name("oral.typ"), data))
     line = f"Wrote {Path(out, 'oral.pdf')}: {COUNT} questions for each of {len(paths)} submissions"
-    return [line + (f", but fewer for {', '.join(little)}: little is theirs alone." if little else ".")]
+    line += f", but fewer for {', '.join(little)}: little is theirs alone." if little else "."
+    return [line, f"Whose number is whose stands in {Path(out, 'names.json')}."]
 
 
 def draw(asked, taken, seed):

@@ -5,7 +5,7 @@ grades/feedback_moodle.zip    feedback of those whose submission came from Moodl
 grades/feedback_by_name.zip   feedback of all, in a folder for each, called as they were in the export
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 from labs import files
@@ -60,17 +60,17 @@ def give_back(graded, made, path=None, column=None):
 def _filled(graded, found, takes, rows, made, path):
     """Write the file with the points; returns lines on it. takes: the column and its maximum; rows: {number of a
     submission: its row}."""
-    cells, left, filled = {}, Counter(), 0
+    cells, left, filled = {}, defaultdict(list), 0
     sign, (at, top), most = found.decimal(), takes, graded.rules.most
     scale = top / most if top and most else 1.0
     for number, row in rows.items():
         now, total = found.table.rows[row][at].strip(), round(scale * points.total(made[number]), 2)
         if not points.handed_in(graded.found[number]):
-            left["what was handed in cannot be read"] += 1
+            left["what was handed in cannot be read"].append(number)
         elif any(line.open for line in made[number]):
-            left["items are open"] += 1
+            left["items are open"].append(number)
         elif now and table.number(now) is None:
-            left[f"{now[:20]!r} stands there"] += 1
+            left[f"{now[:20]!r} stands there"].append(number)
         else:
             filled += 1
             if table.number(now) != total:
@@ -80,7 +80,7 @@ def _filled(graded, found, takes, rows, made, path):
     form = f"UTF-8, {table.SEPARATORS[found.table.separator]}"
     told = [f"{target}: points of {filled} of {len(rows)} in {found.table.rows[0][at].strip()!r}. To upload as {form}."]
     if left:
-        told.append(f"Cells left as they were: {', '.join(f'{n} ({why})' for why, n in sorted(left.items()))}.")
+        told.append(f"Cells left as they were: {'; '.join(f'{few(of)} ({why})' for why, of in sorted(left.items()))}.")
     if scale != 1:
         told.append(f"The rubric has {most:g} points in all, the file {top:g}: points are scaled to that.")
     return told
