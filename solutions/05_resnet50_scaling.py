@@ -111,8 +111,8 @@ print(files[0].read_text())
 # %% [markdown]
 # Each epoch's line begins with its number of steps. Then come the epoch time, in whole seconds, and the time per step.
 # In `12/12 - 9s - 760ms/step`, the milliseconds are more precise: 12 x 760 ms is 9.12 s, whereas 9 s may be anything
-# from 8.5 s to 9.5 s. If a step takes longer than a second, it is the other way round: in `12/12 - 25s - 2s/step`, 12 x
-# 2 s may be anything from 18 s to 30 s.
+# from 8.5 s to 9.5 s. If a step takes longer than a second, the whole seconds are: in `12/12 - 25s - 2s/step`, 12 x 2 s
+# may be anything from 18 s to 30 s.
 #
 # **By hand:** how many seconds does a *steady* epoch take on 1 worker, on average? Think about which epochs count.
 # (`first` contains what the kit reads from the same log; the check compares your number with it.)

@@ -184,11 +184,11 @@ if batch_job:
 # Describe your runs in 4 to 7 sentences. (The report shows your scripts, logs, tables and figures beside them.) Say:
 #
 # - which scripts you completed (`ResNet50.py` and `ResNet50.sh`), for which numbers of workers and batch sizes, and
-#   whether both trained with the same batch sizes
+#   whether the runs of both had the same batch sizes
 # - the name of the `.out` file of each run of notebook 05, and one line from it that confirms a number in the table
 # - the speedup with its interval, and beside it the accuracy and the number of updates in an epoch
-# - what a worker is, what limits the speedup, and which run, if any, is oversubscribed (has more workers than cores)
-#   and so says nothing about it
+# - what a worker is, what limits the speedup, and which run, if any, does not show this limit because it is
+#   oversubscribed (more workers than cores)
 #
 # The numbers are in notebook 05. Open the `.out` files, such as `runs/ResNet50_w2.out`, in the file browser.
 

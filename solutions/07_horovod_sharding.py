@@ -180,9 +180,8 @@ if answered("sharding.6"):
 # shares. Write the second one as `fair`. Each epoch must have a new order, and each sample must be in exactly one
 # share.
 #
-# As in this course's scripts, each rank has a *global* seed of its own, from `keras.utils.set_random_seed(rank)`. The
-# order that `shuffle(n, seed=7)` draws depends on both seeds: so each rank draws a different order, and a new one each
-# time it iterates over the data set.
+# As in this course's scripts, each rank has set a random seed of its own, with `keras.utils.set_random_seed(rank)`. So
+# `shuffle(n)` draws a different order on each rank, and a new one each time the rank iterates over the data set.
 #
 # `shuffle(buffer)` fills a **buffer** with the first `buffer` elements, draws one of them at random, and puts the next
 # element in its place. Twenty sorted numbers, shuffled with three buffers:
@@ -213,8 +212,8 @@ if answered("sharding.7"):
         print(f"epoch {epoch}: {sharding.sentence(found, n)}")
 
 # %% [markdown]
-# With `shard` first, each worker keeps its share for the whole run, and needs to store only this. (Its share must be a
-# fair sample, as in way 2 and not as in way 1.) The kit's `data.order(dataset, global_batch, seed=...)` is a common
+# With `shard` first, each worker keeps its share for the whole run, and needs to store only this. (The share must then be
+# a fair sample of all classes: that of way 1 is not.) The kit's `data.order(dataset, global_batch, seed=...)` is a common
 # order: a `tf.data.Dataset` of the sample numbers, cut to whole global batches. It depends only on this seed and on the
 # epoch, so it is the same on every rank. You shard it yourself.
 #
@@ -301,7 +300,7 @@ if answered("sharding.10"):
 # falls. But two processes are no faster than one. Is Horovod really that slow?" The local batch is the same on 1 and 2
 # ranks.
 #
-# **Predict:** if the script were correct, what would be the ratio of the epoch time on 2 ranks to that on 1 rank?
+# **Predict:** on your machine, with a correct script, what is the ratio of the epoch time on 2 ranks to that on 1 rank?
 
 # %% labs={"id": "sharding.11"}
 ### BEGIN SOLUTION
@@ -371,7 +370,7 @@ check("sharding.13", why_not_shorter)
 # number of ranks. Leave it so: this fits the repaired script.)
 #
 # **Repair it.** `scripts/repaired.py` is a copy of the script. `hvd.rank()` is the rank, `hvd.size()` the number of
-# ranks. Fix what is wrong, save the file, and run the check. It plays each rank of jobs with 1, 2 and 3 ranks up to
+# ranks. Fix what is wrong, save the file, and run the check. It simulates each rank of jobs with 1, 2 and 3 ranks up to
 # `fit`, and examines the *sample numbers* that each would read. In the job with 2 ranks, each is on a node of its own.
 
 # %% labs={"id": "sharding.14"}
@@ -410,12 +409,11 @@ if repaired:
     )
 
 # %% [markdown]
-# On 2 ranks, there are half as many steps, and every image is read once. In a step, each rank still processes one local
-# batch. The epoch time need not fall to one half, and may even rise: two ranks share the machine and wait for each
-# other.
+# On 2 ranks, there are half as many steps, and every image is read once. The epoch time need not fall to one half, and
+# may even rise: two ranks share the machine and wait for each other.
 #
-# The loss is higher because the weights were updated half as often. But each update is better: its gradient comes from
-# 128 different images instead of the same 64 on both ranks.
+# The loss is higher than your colleague's because the weights were updated half as often. But each update is better: its
+# gradient comes from 128 different images instead of the same 64 on both ranks.
 #
 # In a running job, `labs.ranks.check_shards(mine, n)` compares the sample numbers of all ranks, and stops the job if a
 # sample would be read twice or not at all.
