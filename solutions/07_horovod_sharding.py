@@ -212,10 +212,10 @@ if answered("sharding.7"):
         print(f"epoch {epoch}: {sharding.sentence(found, n)}")
 
 # %% [markdown]
-# With `shard` first, each worker keeps its share for the whole run, and needs to store only this. (The share must then be
-# a fair sample of all classes: that of way 1 is not.) The kit's `data.order(dataset, global_batch, seed=...)` is a common
-# order: a `tf.data.Dataset` of the sample numbers, cut to whole global batches. It depends only on this seed and on the
-# epoch, so it is the same on every rank. You shard it yourself.
+# With `shard` first, each worker keeps its share for the whole run, and needs to store only this. (The share must then
+# be a fair sample of all classes: that of way 1 is not.) The kit's `data.order(dataset, global_batch, seed=...)` is a
+# common order: a `tf.data.Dataset` of the sample numbers, cut to whole global batches. It depends only on this seed and
+# on the epoch, so it is the same on every rank. You shard it yourself.
 #
 # ## One extra step
 #
@@ -412,8 +412,8 @@ if repaired:
 # On 2 ranks, there are half as many steps, and every image is read once. The epoch time need not fall to one half, and
 # may even rise: two ranks share the machine and wait for each other.
 #
-# The loss is higher than your colleague's because the weights were updated half as often. But each update is better: its
-# gradient comes from 128 different images instead of the same 64 on both ranks.
+# The loss is higher than your colleague's because the weights were updated half as often. But each update is better:
+# its gradient comes from 128 different images instead of the same 64 on both ranks.
 #
 # In a running job, `labs.ranks.check_shards(mine, n)` compares the sample numbers of all ranks, and stops the job if a
 # sample would be read twice or not at all.
