@@ -264,7 +264,7 @@ its_updates = "c"
 check("horovod.14", images_of_a_rank, steps_of_an_epoch, its_updates)
 
 # %% [markdown]
-# So this run does not follow the linear rule: only its speed counts. **Predict** the speedup of strong scaling on 2
+# So this run breaks the linear rule: it only measures the speed. **Predict** the speedup of strong scaling on 2
 # ranks. (In each step, a rank computes for half as long, but exchanges just as much.)
 
 # %% labs={"id": "horovod.15"}
@@ -288,6 +288,7 @@ if answered(*steps) and devices.has("horovod"):
     for name, (ranks, batch) in ways.items():
         turns.start(script, "--batch_size", batch, *sizes, name=name, ranks=ranks, launcher=launcher)
     turns.begin()
+    print(f"Training in the background, started by {launcher}: {', '.join(ways)}")
 
 # %% [markdown]
 # ## As a job
@@ -333,7 +334,7 @@ print(log.partition("Epoch 3/")[0].rpartition("\n")[0])  # whole lines only
 results.load(files["ResNet50_horovod_w2"])[0].weights
 
 # %% [markdown]
-# Why must the weights that the gradients change be identical on all ranks, down to the last bit?
+# Why must the trained weights be identical on all ranks, down to the last bit?
 #
 # - **a**: they need not be: nearly equal weights are good enough for an average
 # - **b**: all ranks begin with the same weights and add the same averaged gradient in each step
@@ -372,9 +373,10 @@ plots.show(plots.scaling(runs[:-1]))
 from labs.results import intervals, metrics
 
 counted, _ = metrics.undisturbed_rounds(strong, weak)
-if counted:
+if len(counted) > 1:
     ratio = intervals.paired([strong.rounds[n] for n in counted], [weak.rounds[n] for n in counted])
-    print(f"epoch of strong / weak scaling: {ratio.value:.2f}", *(f"{end:.2f}" for end in ratio.interval or ()))
+    low, high = ratio.interval
+    print(f"epoch of strong / weak scaling: {ratio.value:.2f} [{low:.2f}, {high:.2f}]")
 
 # %% [markdown]
 # Notebook 05 has the speedup with MirroredStrategy. You may compare the speedups, with their intervals, but not the
@@ -460,8 +462,8 @@ if batch_job:
 #
 # Hand in your `ResNet50_horovod.py` and `ResNet50_horovod.sh`, and describe your runs in 6 to 12 sentences:
 #
-# - how you launched them: the `launcher` of the cell that started them, the number of ranks and where they ran, the
-#   local batch and the rate;
+# - how you launched them: the launcher (printed when they started), the number of ranks and where they ran, the local
+#   batch and the rate;
 # - the evidence that all ranks trained the same network, and what would make their weights differ;
 # - the speedups of weak and of strong scaling with their intervals, next to that of MirroredStrategy, and what the
 #   intervals cannot decide;
