@@ -48,7 +48,7 @@ def evidence(folder, count):
         for number, content in enumerate(pool.map(packed, range(count))):
             files.write(folder / f"in/student{number:03d}.zip", content)
     out = folder / "grades"
-    took = timed("in", folder / "in", "--no-run", "--out", out)
+    took = timed("in", folder / "in", "--path", "practical", "--no-run", "--out", out)
     print(f"{count} submissions collected, their evidence and reports: {took:.3g} s")
     print(f"the same again, nothing to do: {timed('in', '--no-run', '--out', out):.3g} s")
     print(f"points, sheet, {count} feedback PDFs: {timed('out', '--out', out):.3g} s")

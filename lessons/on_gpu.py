@@ -43,6 +43,12 @@ def networks():
     return f"{head}:\nan epoch of ResNet152V2 takes {times} times as long as one of ResNet50V2."
 
 
+def step_seconds():
+    """{network: seconds of a training step}: 128 images of 224x224 on one GPU, means over the epochs in turns."""
+    found = recorded.h200()["turns"]["all"]
+    return {name: found[f"turns_all_{name}_float32"]["step_seconds"] for name in ("ResNet50V2", "ResNet152V2")}
+
+
 def utilisation():
     """Lines: how busy the GPU was during ResNet50V2's training steps, and how much it computed."""
     found = samples.read(recorded.HERE / "h200" / "ResNet50V2.rank0.samples").samples

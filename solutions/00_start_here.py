@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Start here
 #
-# **Time: 10 minutes, including less than 1 minute of computing on 2 cores.**
+# **Time: 7 minutes, including less than 1 minute of computing on 2 cores.**
 #
 # **Paths:** *an afternoon* (next: `01_basic_concepts`), *the practical* (next: `01_basic_concepts`), *everything*.
 #
@@ -31,12 +31,12 @@ plots.show(pictures.course(checks.progress(), path))
 #
 # | path | time | what you can do afterwards |
 # |---|---|---|
-# | `"afternoon"` | 3 hours | train one network on 1 and on 2 workers, measure the speedup, and explain why it is not 2 |
-# | `"practical"` | 10 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, shard data, train with Horovod, compare ResNet50V2 with ResNet152V2, and write the report |
-# | `"everything"` | 16.5 hours | also train on two nodes, find out why jobs hang, explain why scaling fails, and speed up a step (optional notebooks: 7 hours more) |
+# | `"afternoon"` | 2 hours | train one network on 1 and on 2 workers, measure the speedup, and explain why it is not 2 |
+# | `"practical"` | 7.5 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, shard data, train with Horovod, compare ResNet50V2 with ResNet152V2, and write the report |
+# | `"everything"` | 11 hours | also train on two nodes, find out why jobs hang, explain why scaling fails, and speed up a step (optional notebooks: 3.5 hours more) |
 #
-# Choose one: change `path` in the cell above and run it again. A longer path includes all the notebooks of a shorter
-# one, so you can change your mind at any time.
+# (The times count reading, writing and computing; thinking comes on top.) Choose one: change `path` in the cell above and
+# run it again. A longer path includes all the notebooks of a shorter one, so you can change your mind at any time.
 
 # %% [markdown]
 # ## What is this machine?
@@ -136,7 +136,7 @@ print((jobs.folder() / "first_w1.out").read_text())
 # turns the Python code into a graph. So every measurement in this course leaves out the first epoch.
 #
 # Here are the numbers from the run records. The **speedup** is what you predicted; the **efficiency** is the speedup
-# divided by the number of workers.
+# divided by the number of workers. (**Weak scaling**: each worker keeps its batch size.)
 
 # %%
 tables.scaling(runs)

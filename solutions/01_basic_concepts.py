@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Basic concepts: why many devices, and how to divide the work
 #
-# **Time: 60 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 50 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** *an afternoon* (next: `03_mirrored_strategy`), *the practical* (next: `02_averages_and_rings`),
 # *everything*.

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Many workers, one network: averages and rings
 #
-# **Time: 70 minutes, including 2 minutes of computing on 2 cores.**
+# **Time: 50 minutes, including 2 minutes of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `03_mirrored_strategy`), *everything*; *an afternoon* leaves this notebook out.
 #

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # MirroredStrategy: one network, several copies
 #
-# **Time: 45 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 30 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** *an afternoon* (next: `05_resnet50_scaling`), *the practical* (next: `04_batch_and_rate`), *everything*.
 #
@@ -406,7 +406,7 @@ if answered("mirrored.6", "mirrored.10"):
     print("first kernel, largest difference between its 4 copies:", largest_difference(copies))
     moving = [v for v in model.non_trainable_variables if v.path.endswith("moving_mean")]
     copies = [copy.numpy() for copy in moving[0].value.values]
-    print("first moving mean of batch normalisation:", largest_difference(copies))
+    print("first moving mean, largest difference between its 4 copies:", largest_difference(copies))
 
 # %% [markdown]
 # One thing does *not* stay equal: **batch normalisation** uses the mean and variance of the *local* batch. With a local

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Batch size and learning rate
 #
-# **Time: 35 minutes, including 3 minutes of computing on 2 cores.**
+# **Time: 25 minutes, including 3 minutes of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `05_resnet50_scaling`), *everything*; *an afternoon* leaves this notebook out.
 #

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # How much faster do more workers train ResNet50V2?
 #
-# **Time: 65 minutes, including 8 minutes of computing on 2 cores.** A part at the end is optional.
+# **Time: 45 minutes, including 8 minutes of computing on 2 cores.** A part at the end is optional.
 #
 # **Paths:** *an afternoon* (its last notebook), *the practical* (next: `06_a_job_for_slurm`), *everything*.
 #
@@ -282,7 +282,7 @@ plots.show(plots.steps(one, two))
 #
 # *On the right*: the share of the steady steps that took at most the time on the horizontal axis. A steep curve means
 # that all steps take nearly the same time; a long upper tail is jitter. The median is where a curve crosses 0.5. (If
-# the workers only waited for each other, about 3/4 of the steps would take longer.)
+# the workers only waited for each other, about 3/4 of the steps on 2 workers would lie above the median of 1 worker.)
 
 # %%
 from labs.results import steps

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # A batch script for a cluster
 #
-# **Time: 30 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 22 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `07_horovod_sharding`), *everything*; *an afternoon* leaves this notebook out.
 #
@@ -181,7 +181,7 @@ if batch_job:
 #
 # ## T5
 #
-# Describe your runs in 4 to 7 sentences. (The report shows your scripts, logs, tables and figures beside them.) Say:
+# Describe your runs in 4 to 7 sentences. (The report shows the evidence beside them.) Say:
 #
 # - which scripts you completed (`ResNet50.py` and `ResNet50.sh`), for which numbers of workers and batch sizes, and
 #   whether the runs of both had the same batch sizes

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Sharding: every sample once
 #
-# **Time: 50 minutes, including 4 minutes of computing on 2 cores.**
+# **Time: 38 minutes, including 4 minutes of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `08_horovod_training`), *everything*; *an afternoon* leaves this notebook out.
 #

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Horovod: one training run in many processes
 #
-# **Time: 70 minutes, including 5 minutes of computing on 2 cores.**
+# **Time: 55 minutes, including 5 minutes of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `09_resnet152_scaling`), *everything*; *an afternoon* leaves this notebook out.
 #
@@ -264,8 +264,7 @@ its_updates = "c"
 check("horovod.14", images_of_a_rank, steps_of_an_epoch, its_updates)
 
 # %% [markdown]
-# So this run breaks the linear rule: it only measures the speed. **Predict** the speedup of strong scaling on 2
-# ranks. (In each step, a rank computes for half as long, but exchanges just as much.)
+# So this run breaks the linear rule: it only measures the speed. **Predict** the speedup of strong scaling on 2 ranks.
 
 # %% labs={"id": "horovod.15"}
 ### BEGIN SOLUTION

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # What changes with a larger network?
 #
-# **Time: 60 minutes, including 9 minutes of computing on 2 cores.**
+# **Time: 50 minutes, including 9 minutes of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `10_two_networks`), *everything*; *an afternoon* leaves this notebook out.
 #
@@ -317,7 +317,7 @@ if predicted:
 
 # %% [markdown]
 # The **residual** is the part of the measured time that the prediction does not account for. Note it down for T9. It
-# need not be zero: other things in a step take time, too.
+# need not be zero: other things in a step take time, too, and the machine may have been slower in one of the studies.
 #
 # The next check has no blank. It tests whether your study is complete: both networks need a run on 1 worker and at
 # least one run on more workers.
@@ -376,8 +376,8 @@ for file in files[large]:
 # %% [markdown]
 # ## What is still open
 #
-# The table above shows two speedups that differ. But two measurements always differ: is the difference between the
-# networks more than chance? Notebook 10 answers this, and shows what came of your first two predictions.
+# Two measurements always differ: is the difference between the networks more than chance? Notebook 10 answers this, and
+# shows what came of your first two predictions.
 
 # %%
 outcome("resnet152.1", None)

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # A report that can be trusted
 #
-# **Time: 45 minutes, including less than 1 minute of computing on 2 cores.**
+# **Time: 25 minutes, including less than 1 minute of computing on 2 cores.**
 #
 # **Paths:** *the practical* (its last notebook), *everything*; *an afternoon* leaves this notebook out.
 #
@@ -20,7 +20,7 @@
 # ## A flawed report
 #
 # Suppose somebody hands in these 14 lines. All the numbers are made up, but every sentence could be true. That is not
-# enough: a line **misleads** if it makes the reader believe something that was not measured.
+# enough: a line **misleads** if a reader in a hurry would believe something that was not measured.
 #
 # > **Scaling of ResNet50V2 on our machines**
 # >
@@ -112,7 +112,7 @@ check("report.4", efficiency_8, pictures.WORKERS, pictures.SPEEDUPS)
 #   absolute time;
 # - **whole** (d, f): the report covers everything that was measured, or says why a part was left out, such as the
 #   warm-up or workers that share a core;
-# - **means**: means are taken of the times, not of their ratios; of ratios alone, the geometric mean is used;
+# - **means**: means are taken of the times, not of their ratios; if only ratios are known, of their logarithms;
 # - **spread** (c, g): every number that varies has an interval; a single run gives none, and rounding makes it wider;
 # - **set-up** (b): machine, software, data, batch and all other settings are stated, so that others can repeat it;
 # - **scaling** (e): the report says whether the work per worker stays the same (weak) or the total work (strong);
@@ -182,7 +182,7 @@ tables.show(held, ("task", "a good answer contains"))
 # - What is your main result, in one sentence that your evidence supports? Give the interval, the number of workers, the
 #   machine and the baseline.
 # - Which rules does your report follow, which does it break, and in which tasks?
-# - What did you do about each finding?
+# - What did you do about each finding, if there are any?
 # - What remains open, and which measurement would settle it?
 
 # %% [markdown] labs={"id": "T11", "kind": "answer"}

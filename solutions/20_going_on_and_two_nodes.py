@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Horovod: one training run in several jobs, on several nodes
 #
-# **Time: 80 minutes, including 4 minutes of computing on 2 cores.**
+# **Time: 40 minutes, including 4 minutes of computing on 2 cores.**
 #
 # **Paths:** only *everything* contains this notebook.
 #

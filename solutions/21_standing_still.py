@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Why does it stand still?
 #
-# **Time: 60 minutes, including 4 minutes of computing on 2 cores.** Four optional parts take about 25 minutes more.
+# **Time: 30 minutes, including 4 minutes of computing on 2 cores.** Four optional parts take about 25 minutes more.
 #
 # **Paths:** only *everything* contains this notebook.
 #

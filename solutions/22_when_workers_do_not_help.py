@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Why more workers may not help
 #
-# **Time: 60 minutes, including 3 minutes of computing on 2 cores.**
+# **Time: 25 minutes, including 3 minutes of computing on 2 cores.**
 #
 # **Paths:** only *everything* contains this notebook.
 #

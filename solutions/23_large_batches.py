@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Large batches, idle cores, late workers
 #
-# **Time: 70 minutes, including 3 minutes of computing on 2 cores.** Three optional parts at the end take about 25
+# **Time: 60 minutes, including 3 minutes of computing on 2 cores.** Three optional parts at the end take about 25
 # minutes more.
 #
 # **Paths:** only *everything* contains this notebook.

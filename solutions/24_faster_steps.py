@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Making a step faster, and watching it: what limits a step, and what makes it shorter
 #
-# **Time: 75 minutes, including 5 minutes of computing on 2 cores.** Five optional parts take about 30 minutes more.
+# **Time: 50 minutes, including 5 minutes of computing on 2 cores.** Five optional parts take about 30 minutes more.
 #
 # **Paths:** only *everything* contains this notebook.
 #

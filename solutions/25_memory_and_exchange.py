@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Memory and exchange: a step that keeps less and sends less often
 #
-# **Time: 65 minutes, including 4 minutes of computing on 2 cores.** Three optional parts take about 10 minutes more.
+# **Time: 30 minutes, including 4 minutes of computing on 2 cores.** Three optional parts take about 10 minutes more.
 #
 # **Paths:** only *everything* contains this notebook.
 #

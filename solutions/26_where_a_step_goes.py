@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Where does a step go?
 #
-# **Time: 60 minutes, including 8 minutes of computing on 2 cores.**
+# **Time: 30 minutes, including 8 minutes of computing on 2 cores.**
 #
 # **Paths:** only *everything* contains this notebook.
 #

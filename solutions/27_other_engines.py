@@ -9,7 +9,7 @@
 # %% [markdown]
 # # The same training on other engines
 #
-# **Time: 75 minutes, including 2 minutes of computing on 2 cores.**
+# **Time: 25 minutes, including 2 minutes of computing on 2 cores.**
 #
 # **Paths:** only *everything* contains this notebook.
 #

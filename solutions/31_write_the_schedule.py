@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Write the schedule: data parallelism
 #
-# **Time: 65 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 35 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** only *everything* contains this notebook.
 #

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Schedules for ZeRO: sharded optimizer, gradients and weights
 #
-# **Time: 70 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 45 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** only *everything* contains this notebook.
 #

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Harder schedules: rings and tensor parallelism
 #
-# **Time: 80 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 30 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** only *everything* contains this notebook.
 #

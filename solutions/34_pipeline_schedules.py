@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Pipeline schedules: GPipe, 1F1B, zero bubble
 #
-# **Time: 85 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 50 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** only *everything* contains this notebook.
 #

@@ -109,5 +109,6 @@ def _missing(course, tasks, items):
             yield f"{id}: {'no answer is written' if task['kind'] == 'answer' else f'its check is {state}'}."
         if id in wanted and not (task["runs"] or task["tables"]):
             yield f"{id}: none of its runs is on record."
-    left = grouped((item["notebook"], item["id"]) for item in items if item["state"] in ("open", "wrong"))
+    asked = [item for item in items if not item["title"].endswith("(optional)")]
+    left = grouped((item["notebook"], item["id"]) for item in asked if item["state"] in ("open", "wrong"))
     yield from (f"{notebook}: not done are {', '.join(ids)}." for notebook, ids in left.items())

@@ -68,12 +68,10 @@ class Verdict:
         return " ".join([f"{said[self.answer]}{small}.", ratio, self._power(), *notes])
 
     def _power(self):
-        if self.smallest is None or self.reliable is None or self.reliable > 1:
-            return "The spread is so large that not even a factor of 2 would be found in 4 of 5 such studies."
-        return (
-            f"With this spread, {self.smallest:.1%} would have counted as real; a true difference of "
-            f"{self.reliable:.1%} is found in 4 of 5 such studies."
-        )
+        if self.smallest is None or self.reliable is None:
+            return ""
+        true = "not even a factor of 2 is" if self.reliable > 1 else f"a true difference of {self.reliable:.1%} is"
+        return f"With this spread, {self.smallest:.1%} would have counted as real; {true} found in 4 of 5 such studies."
 
 
 def inside(low: float, high: float, matters: float) -> bool:

@@ -28,6 +28,9 @@ def test_the_ratio_of_the_networks_is_closer_to_the_activations_than_to_the_mult
     ratio = next(row["ratio"] for row in found if row["of"] == "ResNet152V2_float32 / ResNet50V2_float32")
     adds, kept = large.multiply_adds / small.multiply_adds, large.activation_bytes / small.activation_bytes
     assert abs(ratio - kept) < abs(ratio - adds) / 4 and f"{ratio:.4g} (" in on_gpu.networks()
+    steps = on_gpu.step_seconds()  # between the ratios of bytes and of tensors: so a longer latency turns the order
+    assert f"computes for {steps['ResNet152V2'] / steps['ResNet50V2']:.3g} times as long" in text("10")
+    assert large.gradient_bytes / small.gradient_bytes < ratio < large.tensors / small.tensors
     sent = large.gradient_bytes / small.gradient_bytes
     factors = f"activations ({kept:.2f} with these images) and of gradients ({sent:.2f})"
     assert f"the {adds:.2f} of the multiply-adds" in text("10") and factors in text("10")
