@@ -82,8 +82,8 @@ check("concepts.2", speedup_2, speedup_4, efficiency_4)
 # A well-known benchmark is to train the network ResNet-50 on the images of ImageNet. One group needed 29 h on 8 P100
 # GPUs. A few years later, another group needed 1.2 min on 2048 V100 GPUs: **1450 times as fast**.
 #
-# **Predict:** of these 1450, what factor can the *number* of devices explain, at most? (The rest is due to faster
-# devices, better programs and everything else.)
+# **Predict:** what is the largest factor that the *number* of devices can explain? (The rest is due to faster devices,
+# better programs and everything else.)
 
 # %% labs={"id": "concepts.3"}
 from labs.checks import predict

@@ -134,8 +134,9 @@ plots.show(plots.learning(runs))
 #
 # ## When is a difference real?
 #
-# Is the difference between the two speedups more than chance? Each round contains an epoch on 1 worker and one on 2. As in notebook 05, take the logarithm of their ratio in each round,
-# $d = \log(t_1 / t_2)$: whatever slowed down the whole round cancels out.
+# Is the difference between the two speedups more than chance? Each round contains an epoch on 1 worker and one on 2. As
+# in notebook 05, take the logarithm of their ratio in each round, $d = \log(t_1 / t_2)$: whatever slowed down the whole
+# round cancels out.
 #
 # The efficiency E is the speedup divided by the number of workers. Both networks have the same number of workers, so
 # the logarithm of the ratio of their efficiencies is the difference between the mean values of d:
