@@ -63,8 +63,8 @@ def replay(folder, runs, count):
     names = [lesson.notebook for lesson in tasks.on_path("practical")]
     work = {f"notebooks/scripts/{name}": made_class.script(name).encode() for name in sources.scripts(ROOT)}
     work |= {f"notebooks/runs/{path.name}": path.read_bytes() for path in runs.iterdir() if path.is_file()}
-    slurm = [(name.removeprefix("solutions/"), text) for name, text in render.scripts(ROOT).items()]
-    work |= {name: text.encode() for name, text in slurm if name.startswith("slurm/local/")}
+    slurm = {name.partition("solutions/")[2]: text for name, text in render.scripts(ROOT).items()}
+    work |= {name: text.encode() for name, text in slurm.items() if name.startswith("slurm/local/")}
     for number in range(count):
         texts = {name: made_class.own_words(made_class.notebook(name, True), str(number)) for name in names}
         content = zipped(work | {f"notebooks/{name}.ipynb": text.encode() for name, text in texts.items()})
