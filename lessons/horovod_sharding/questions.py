@@ -103,8 +103,8 @@ def _epochs(function, n, size, passes):
 
 @judges("sharding.7")
 def fair(function):
-    # 301 is not a multiple of 2 or 3; a buffer of a fixed size, such as 10000, may hold 301 samples, but not 30001
-    for n, size, passes in ((301, 2, 3), (301, 3, 3), (30001, 2, 1)):
+    # 301 is not a multiple of 2 or 3; a buffer of a fixed size, such as 10000, may hold 301 samples, but not 16001
+    for n, size, passes in ((301, 2, 3), (301, 3, 3), (16001, 2, 1)):
         epochs = yield from _epochs(function, n, size, passes)
         for epoch, reads in enumerate(epochs, 1):
             found = coverage(reads, n)
