@@ -33,7 +33,10 @@ def sizes(counts):
 def _read(dataset, most):
     """The sample numbers of one pass over a dataset. Yields cases of what is none, and of more than `most` numbers."""
     yield from no_dataset(dataset)
-    elements = list(dataset.take(most + 1).as_numpy_iterator())
+    numbers = dataset.take(most + 1)
+    single = getattr(numbers.element_spec, "shape", None) == ()  # such are read in batches, which is quick
+    elements = list((numbers.batch(1024) if single else numbers).as_numpy_iterator())
+    elements = [x for batch in elements for x in batch] if single else elements
     several_in_one = bool(elements) and np.shape(elements[0])
     yield several_in_one, f"An element has the shape {several_in_one}. Return single numbers: batching comes later."
     endless = f"One pass over your dataset gives more than {most} samples"

@@ -21,6 +21,7 @@ inside      what runs in the sandbox: the notebooks of a student in replay, one 
 wire        values as JSON between the two
 reference   what the solutions say of a check
 again       functions called with inputs that no student has seen
+needless    given code on which no check depends, and so is not run
 magics      cells without what belongs to a session
 plain       whether code can be judged beside its judge
 examine     all of this for one submission

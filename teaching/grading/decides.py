@@ -15,7 +15,7 @@ from labs.checks import tasks
 from teaching.author import regions, sources
 from teaching.grading import reference
 
-JUDGING = ("judge", "walled", "inside", "wire", "again", "cells", "magics", "plain", "reference", "handed")
+JUDGING = ("judge", "walled", "inside", "wire", "again", "cells", "magics", "plain", "needless", "reference", "handed")
 
 
 @cache

@@ -25,7 +25,7 @@ from labs.report.archive import zipped
 from labs.results import log as logs
 from labs.sandbox.walls import WORK
 from lessons.own_runs import NOT_YOURS
-from teaching.grading import again, cells, plain, reference, wire
+from teaching.grading import again, cells, needless, plain, reference, wire
 from teaching.grading.finding import CheckResult
 from teaching.grading.walled import Gone
 
@@ -101,6 +101,7 @@ class _Replay:
         self.submission, self.root, self.notebook, self.seed, self.talk = submission, root, notebook, seed, talk
         self.asked, self.found, self.told = reference.asked(root, notebook), {}, []
         self.content, self.errors = submission.contents[f"notebooks/{notebook}.ipynb"], {}
+        self.given = reference.forms(root, notebook)[1].values()
 
     def final(self, id):
         """The CheckResult of a check when all has run. Not done is final only where its cell is blank, or nothing is
@@ -111,7 +112,7 @@ class _Replay:
                 return CheckResult("open", "person", f"not judged: {name} was handed in, and not read: {result.text}")
         if result and result.text != NOT_DONE:
             return result
-        given = {source.strip() for source in reference.forms(self.root, self.notebook)[1].values()}
+        given = {source.strip() for source in self.given}
         theirs = [cell for cell in every if id in cell.items]
         changed = [cell for cell in theirs if cell.source.strip() not in given or not any(self.asked[id].own)]
         if other := [cell.kind for cell in changed if cell.kind != "code" and (cell.filled or not result)]:
@@ -142,7 +143,7 @@ class _Replay:
                 self.found[id] = result
 
         try:
-            for place, error in enumerate(self._played(sources, others, judge)):
+            for place, error in enumerate(self._played(needless.without(sources, self.given), others, judge)):
                 self.errors |= {place: error} if error else {}
                 if error and not _of_a_blank(error, self.found):
                     failed += 1
@@ -164,7 +165,7 @@ class _Replay:
         if doubted:
             with contextlib.suppress(Gone, sandbox.SandboxError):
                 statements, scripts = self.student.without()
-                for _ in self._played(statements, others | scripts, judge):
+                for _ in self._played(needless.without(statements, self.given), others | scripts, judge):
                     pass
 
     def _played(self, sources, files, judge):

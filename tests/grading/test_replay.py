@@ -3,9 +3,11 @@
 import io
 import zipfile
 
+import pytest
 from made_class import NOTEBOOKS, ROOT, packed, study, work
 
-from teaching.grading import handed, judge, reference
+from labs.checks import tasks
+from teaching.grading import handed, judge, needless, reference
 
 TURNS = """
 from labs import jobs
@@ -88,3 +90,48 @@ def test_a_program_is_played_outside(run):
     assert [line.partition(":")[0] for line in told] == ["schedule.1 is called in 2 cells"]
     for (_, state, text), (id, each) in zip(PROGRAMS, run.each, strict=True):
         assert (id, each.state, each.how) == ("schedule.1", state, "outside") and text in each.text, each
+
+
+# ---- what need not run
+
+GIVEN = (
+    "import numpy as np\nfrom labs.show import plots",
+    "def race(count):\n    return np.arange(count)",
+    "slow = race(9)\nplots.show(slow)",
+    "rows = []\nfor row in range(3):\n    rows.append(row)",
+    "if slow:\n    rows = [slow]\nprint(rows)",
+    "model = dict(a=1)",
+    "model.update(b=2)",
+    "tf.config.threads(1)",
+    "x = ...\ncheck('concepts.1', x)",
+    "plots.show(x)",
+)
+
+
+# (what a student writes for x; which statements stay, of each cell)
+@pytest.mark.parametrize("x, stay", [
+    ("3", ""),
+    ("slow[0]", "0; 1; 2; 4: if slow:\n    rows = [slow]"),  # what is shown could be changed
+    ("model['b']", "5; 6"),
+    ("len(rows)", "0; 1; 2; 3; 4"),  # `if` may leave the rows as they are
+    ("[row for row in 'ab']", ""),
+    ("(lambda: rows)()", "0; 1; 2; 3; 4"),
+    ("race(2)", "0: import numpy as np; 1"),
+    ("3\nreturn x", "all"),  # what cannot be read leaves all as it is
+])  # fmt: skip
+def test_what_no_check_depends_on_does_not_run(x, stay):
+    sources = [*GIVEN[:8], GIVEN[8].replace("...", x), "plots.show(x)  # theirs now", GIVEN[9]]
+    wanted = [""] * 7 + sources[7:9] + ["", ""]
+    for place, _, only in (each.partition(": ") for each in stay.split("; ") if stay not in ("", "all")):
+        wanted[int(place)] = only or GIVEN[int(place)]
+    assert needless.without(sources, GIVEN) == (sources if stay == "all" else wanted)
+
+
+@pytest.mark.parametrize("notebook", [lesson.notebook for lesson in tasks.on_path("practical")])
+def test_every_check_of_a_solution_runs(notebook):
+    whole, given = (list(form.values()) for form in reference.forms(ROOT, notebook))
+    left = needless.without(whole, given)
+    assert sum(map(len, left)) < sum(map(len, whole))
+    assert [text.count("check(") for text in left if "check(" in text] == [
+        text.count("check(") for text in whole if "check(" in text
+    ]
