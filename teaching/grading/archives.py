@@ -10,7 +10,7 @@ HEAD = 512  # bytes at the beginning of a file that show what it is
 _BEGIN = {b"PK\3\4": "zip", b"PK\5\6": "zip", b"7z\xbc\xaf": "7z", b"Rar!": "rar", b"\x1f\x8b": "gz", b"\xfd7zXZ": "xz"}
 _SUFFIXES = {*".zip .7z .rar .tar .tgz .gz .xz .bz2".split()}
 _OTHER_ZIPS = {*".docx .xlsx .pptx .odt .ods .odp .epub .jar .whl .npz .keras .pages .numbers".split()}
-PACK_AGAIN = "archives are not read here: pack it again as a zip, or ask for submission.zip as `labs report` makes it"
+PACK_AGAIN = "archives are not read here: pack it again as a zip, as `labs report` makes one"
 
 
 def kind(head, name=""):

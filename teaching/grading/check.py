@@ -22,7 +22,6 @@ from pathlib import Path
 from labs import devices, files, sandbox
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
-from labs.printed import several
 from teaching.grading import collect, copies, decides, examine, handed, judge, likeness, points, rubric, store
 from teaching.grading.finding import SEVERITIES, Finding, by_id
 
@@ -84,7 +83,9 @@ def counting(out, notebooks=None):
     packed = collect.submissions(out).values()
     said = Counter(filter(None, (handed.released(collect.contents(path, {"manifest.json"})) for path in packed)))
     if not said:
-        raise UseError("No submission says which notebooks it was given: name them, as `--path practical`.")
+        raise UseError(
+            "No submission says which notebooks it was given: name them, as `--path practical` or `--notebooks 00-05`."
+        )
     ((given, _),) = said.most_common(1)
     return tuple(each.notebook for each in lessons if each.notebook in given and not each.optional)
 
@@ -172,7 +173,7 @@ def _line(out, number):
     checks = [each for of_one in found["replayed"].values() for each in of_one["checks"].values()]
     named = ("for you" if each["how"] == "person" else each["state"].replace("open", "not done") for each in checks)
     said = ", ".join(f"{count} {state}" for state, count in sorted(Counter(named).items())) or "nothing run"
-    return f"{number}: {several(len(found['findings']), 'finding')}; checks: {said}"
+    return f"{number}: checks: {said}"
 
 
 def _claims(claimed, checks):

@@ -11,11 +11,12 @@ import hashlib
 import json
 import zipfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 from labs import files
 from labs.errors import UseError
-from labs.printed import printable
+from labs.printed import few, printable
 from labs.report.archive import zipped
 from teaching.grading import store
 from teaching.grading.incoming import handed_in
@@ -58,11 +59,21 @@ def collect(source, out):
             last.told.append(f"handed in {len(others) + 1} times: the last one that can be read counts")
             last.told += [f"another one, {one.file}: {line}" for one in others for line in one.told]
         if number in there and path.read_bytes() != zipped(last.contents):
-            last.told.append("handed in again: this counts now")
+            last.told.append(f"handed in again: this counts now{_fewer(path, last.contents)}")
         files.write(path, zipped(last.contents))
         report[number] = _printable(last.told) or ["complete"]
     files.write(out / "collection.json", json.dumps(dict(sorted(report.items())), indent=1, ensure_ascii=False))
-    return [f"{number}: {line}" for number in sorted(report) for line in report[number]] + _printable(nobodys)
+    here = sorted(known[key] for key in found)
+    return [f"{number}: {line}" for number in here for line in report[number]] + _printable(nobodys)
+
+
+def _fewer(path, found):
+    """What to say of notebooks that the submission kept so far has, and the one that counts now has not; or ""."""
+    with suppress(UseError):
+        if lost := [name for name in contents(path) if name.endswith(".ipynb") and name not in found]:
+            names = few([name.removeprefix("notebooks/") for name in lost])
+            return f"; {names} of the one before is not in it. To take that one, delete {path} and give its export"
+    return ""
 
 
 def _is_older(place, kept):

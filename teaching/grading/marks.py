@@ -27,11 +27,13 @@ _HELP = "put back a copy of it, or mend it: what people decided stands nowhere e
 
 
 class DecidedBy(BaseModel, extra="forbid"):
-    """Who decided something, and when (UTC); answer: the digest of the answer or code that was marked."""
+    """Who decided something, and when (UTC); answer: the digest of the answer or code that was marked; share:
+    with which mark."""
 
     by: str = ""
     when: str = ""
     answer: str | None = None
+    share: float | None = None
 
     def __str__(self):
         return ", ".join(filter(None, (self.by, self.when[:16].replace("T", " "))))
@@ -116,19 +118,21 @@ def mark(out, number, rubric, id=None, share=None, comments=(), without=()):
         shares.pop(id, None)
         kept.stamps.pop(id, None)
         if share is not None:
-            shares[id], kept.stamps[id] = share, DecidedBy(**_now(answer=_answer(out, number, rubric, id)))
+            shares[id], kept.stamps[id] = share, _stamp(out, number, rubric, id, share, **_now())
         kept.comments = [each for each in dict.fromkeys([*kept.comments, *comments]) if each not in without]
     return kept
 
 
 def stamp(out, rubric):
-    """Note the answers that marks written by hand are about, as they are now: a later answer is looked at again."""
+    """Note the answers that marks written by hand are about, as they are now: a later answer is looked at again, until
+    the mark is another one."""
     with files.locked(path := Path(out, "marks.json")):
         marks = load(out)
-        bare = [(n, own, id) for n, own in marks.items() for id in (own.items | own.checks).keys() - own.stamps.keys()]
-        for number, own, id in bare:
-            own.stamps[id] = DecidedBy(answer=_answer(out, number, rubric, id))
-        if bare:
+        shares = [(n, own, id, share) for n, own in marks.items() for id, share in (own.items | own.checks).items()]
+        new = [each for each in shares if getattr(each[1].stamps.get(each[2]), "share", ...) not in (None, each[3])]
+        for number, own, id, share in new:
+            own.stamps[id] = _stamp(out, number, rubric, id, share)
+        if new:
             _write(path, marks)
 
 
@@ -136,10 +140,10 @@ def _write(path, marks):
     files.write(path, File(marks=dict(sorted(marks.items()))).model_dump_json(indent=1, exclude_defaults=True))
 
 
-def _answer(out, number, rubric, id):
-    """The digest of what a mark is about, as it is; None where nothing was looked at."""
+def _stamp(out, number, rubric, id, share, **by):
+    """The DecidedBy of a mark, with what it is about as that is now; without, where nothing was looked at."""
     found = store.read(store.checked(out, number))
-    return digest(answer_of(found, rubric, id)) if found else None
+    return DecidedBy(answer=digest(answer_of(found, rubric, id)) if found else None, share=share, **by)
 
 
 def answer_of(found, rubric, id):

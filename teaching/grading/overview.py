@@ -15,13 +15,16 @@ def still_open(graded, made):
         yield f"{said}. `teach in` runs those that count (`--notebooks`); to count fewer, begin in an empty `--out`."
     for number, lines in collect.not_read(graded.collected).items():
         yield f"{number}: not read: {few(lines, 3)}"
-    to_decide = grouped((rules.question(line.id), n) for n, line in open_lines if line.why != points.NOT_JUDGED)
+    left = [(rules.question(line.id), n, line.why) for n, line in open_lines if line.why != points.NOT_JUDGED]
+    to_decide, again = grouped((id, n) for id, n, _ in left), {(id, n) for id, n, why in left if "marked with" in why}
     for id in dict.fromkeys(map(rules.question, (*rules.checks, *rules.items))):
         if id in to_decide:
-            yield f"Open: {feedback.titled(id, rules)}: {few(sorted({*to_decide[id]}))}"
+            named = (f"{n} (changed since it was marked)" if (id, n) in again else n for n in {*to_decide[id]})
+            yield f"Open: {feedback.titled(id, rules)}: {few(sorted(named))}"
     for number, marked in own.items():
-        if waits := [f"{one.kind} ({one.seen})" for one in found[number]["findings"] if undecided(one, marked)]:
-            yield f"{number}: nobody has confirmed or dismissed: {few(waits, 2)}. The student gets nothing of it."
+        seen = ((one.kind, f"{one.where}: {one.seen}") for one in found[number]["findings"] if undecided(one, marked))
+        for kind, where in grouped(seen).items():
+            yield f"{number}: nobody has confirmed or dismissed {kind}: {few(where)}. The student gets nothing of it."
         for kind, each in marked.findings.items():
             if kind not in {finding.kind for finding in found[number]["findings"]}:
                 gone = f"{number}: {kind} is {each.state}, and nothing of that kind is found there now"

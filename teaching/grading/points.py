@@ -27,7 +27,8 @@ def points_lines(found, rubric, marks=None):
     marks = marks or Marks()
     judged, pinned, handed = by_id(found["checks"]), pins.pinned(rubric.pin, found), handed_in(found)
     checks = [(id, of) for id, of in rubric.checks.items() if of]
-    now = {id: digest(text) for id in marks.stamps if (text := answer_of(found, rubric, id))}
+    texts = {id: answer_of(found, rubric, id) for id in marks.stamps}
+    now = {id: digest(text) for id, text in texts.items() if text or id in rubric.items}
     changed = {id for id, by in marks.stamps.items() if by.answer and by.answer != now.get(id, by.answer)}
     shares = {id: share for id, share in marks.checks.items() if id not in changed}  # new code is judged anew
     made = [_check(id, of, judged.get(id), shares.get(id), pinned.get(id), handed) for id, of in checks]
@@ -35,7 +36,8 @@ def points_lines(found, rubric, marks=None):
         share, text = marks.items.get(id), found["answers"].get(answer)
         got, why, state = (share or 0.0) * item.points, item.text, _state(share)
         if share is not None and id in changed:
-            why, state = f"marked with {share:g}, and the answer was changed since: look at it again", "open"
+            since = "was changed" if text else "is gone"
+            why, state = f"marked with {share:g}, and the answer {since} since: look at it again", "open"
         elif share is None:
             why, state = ("not marked yet", "open") if text else ("no answer is written", "not done")
         made.append(PointsLine(id, got, item.points, why, open=state == "open", state=state))

@@ -72,7 +72,7 @@ class Sheet:
         fit = [at for at, (names, _) in self.columns.items() if name is None or name.strip().casefold() in names]
         if len(fit) != 1:
             every = ", ".join(self.table.rows[0][at] for at in self.columns) or "none, as where a scale takes no points"
-            asked = "name one with --column" if name is None else f"--column {name!r} is {len(fit)} of them"
+            asked = "name one with --column" if name is None else f"--column {name!r} names {len(fit)} of them"
             raise UseError(f"These columns of the file could take the points; {asked}: {every}.")
         return fit[0], self.columns[fit[0]][1]
 

@@ -46,25 +46,29 @@ def give_back(graded, made, path=None, column=None):
     own = {number: each for number, each in names.items() if each["platform"] == found.platform}
     rows, strangers = found.rows_of(own)
     feedback = _feedback(graded.out, {number: each for number, each in names.items() if number not in strangers})
-    told = _filled(graded, found, takes, rows, made, Path(path))
+    (at, top), most = takes, graded.rules.most
+    scale = top / most if top and most else 1.0
+    worth = {number: round(scale * points.total(lines), 2) for number, lines in made.items()}
+    told = _filled(graded, found, at, rows, made, worth, Path(path))
+    if scale != 1:
+        told.append(f"The rubric has {most:g} points in all, the file {top:g}: points are scaled to that.")
     if others := sorted(names.keys() - own.keys()):
         said = f"Not from {found.platform.capitalize()}, so not in this file: {few(others)}"
         told.append(f"{said}. Give their platform's file to another `teach out`, again after each change.")
-    told += [f"{number}, {names[number]['who']}: {why}." for number, why in sorted(strangers.items())]
+    for number, why in sorted(strangers.items()):
+        told.append(f"{number}, {names[number]['who']}: {why}. They would be {worth[number]:g} of {top:g}.")
     taken = set(rows.values())
     others = [f"{id} {found.names[at[0]]}".strip() for id, at in found.rows.items() if not taken & set(at)]
     told += [f"In the file, and no submission is theirs: {'; '.join(others)}."] * bool(others) + feedback + by_name
     return [line.replace("\n", r"\n") for line in told]  # names are in it
 
 
-def _filled(graded, found, takes, rows, made, path):
-    """Write the file with the points; returns lines on it. takes: the column and its maximum; rows: {number of a
-    submission: its row}."""
-    cells, left, filled = {}, defaultdict(list), 0
-    sign, (at, top), most = found.decimal(), takes, graded.rules.most
-    scale = top / most if top and most else 1.0
+def _filled(graded, found, at, rows, made, worth, path):
+    """Write the file with the points; returns lines on it. at: the column; rows: {number of a submission: its row};
+    worth: {number: its points in this file}."""
+    cells, left, filled, sign = {}, defaultdict(list), 0, found.decimal()
     for number, row in rows.items():
-        now, total = found.table.rows[row][at].strip(), round(scale * points.total(made[number]), 2)
+        now, total = found.table.rows[row][at].strip(), worth[number]
         if not points.handed_in(graded.found[number]):
             left["what was handed in cannot be read"].append(number)
         elif any(line.open for line in made[number]):
@@ -81,8 +85,6 @@ def _filled(graded, found, takes, rows, made, path):
     told = [f"{target}: points of {filled} of {len(rows)} in {found.table.rows[0][at].strip()!r}. To upload as {form}."]
     if left:
         told.append(f"Cells left as they were: {'; '.join(f'{few(of)} ({why})' for why, of in sorted(left.items()))}.")
-    if scale != 1:
-        told.append(f"The rubric has {most:g} points in all, the file {top:g}: points are scaled to that.")
     return told
 
 

@@ -101,13 +101,18 @@ def test_of_several_submissions_the_last_one_that_can_be_read_counts(tmp_path):
 
 def test_an_older_export_replaces_nothing_that_was_handed_in_later_or_can_be_read(tmp_path):
     exports = {}
-    for number, content in ((1, b"PK"), (2, submission({"report.json": b"2"})), (3, submission({"report.json": b"3"}))):
+    second = {"report.json": b"2", "notebooks/05_resnet50_scaling.ipynb": b"{}"}
+    for number, content in ((1, b"PK"), (2, submission(second)), (3, submission({"report.json": b"3"}))):
         exports[number] = tmp_path / f"export{number}"
         files.write(exports[number] / f"lovelaceada_7_{number}_submission.zip", content)
     for number, kept, line in (
         (2, b"2", "complete"),
         (1, b"2", "is older than what is kept, which stays"),
-        (3, b"3", "handed in again: this counts now"),
+        (
+            3,
+            b"3",
+            "handed in again: this counts now; 05_resnet50_scaling.ipynb of the one before is not in it. To take",
+        ),
         (2, b"3", "is older than what is kept, which stays"),
     ):
         told, held = collected(tmp_path, exports[number])

@@ -61,8 +61,8 @@ def test_no_finding_reaches_a_student_unless_it_was_confirmed_with_a_sentence(ou
     on_desk(out, deck.FINDINGS, "001").decide("copy", "dismissed", "")
     on_desk(out, deck.FINDINGS, "002").decide("copy", "confirmed", SENTENCE)
     told = grade("out")[1]
-    assert "001: nobody has confirmed or dismissed: spread (" in told
-    assert "002: nobody has confirmed or dismissed: progress (" in told
+    assert "001: nobody has confirmed or dismissed spread: " in told
+    assert "002: nobody has confirmed or dismissed progress: " in told
     for number in ("001", "002", "003", "004", "005"):
         said = feedback(out, number)[1]
         for secret in ("0.8 times", "lies on a line", "honest cause", "submission 00"):
@@ -91,7 +91,7 @@ def test_what_is_confirmed_or_dismissed_is_kept_with_who_and_when(out, grade):
     assert "002: nobody has confirmed" in told and "001: nobody" not in told and total(out, "001") == before + 5
     path = out / "checked/001.json"
     files.write(path, path.read_text().replace('ResNet50_w1", "seen', 'other", "seen'))
-    assert "001: nobody has confirmed or dismissed: copy (" in grade("out")[1]  # a new one
+    assert "001: nobody has confirmed or dismissed copy: " in grade("out")[1]  # a new one
     for kind in ("copy", "spread"):
         at.decide(kind, None, "")
     assert marks.load(out)["001"] == marks.Marks()

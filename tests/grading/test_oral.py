@@ -48,4 +48,4 @@ def test_it_is_written_the_same_each_time_without_a_name(out, monkeypatch):
     assert oral.write(out, ROOT) == said and (out / "oral.pdf").read_bytes() == first
     sheet = Pdf(out / "oral.pdf")
     assert sheet.text.count("What the record says") == 9 and "twin" not in sheet.text
-    assert "Nothing else of their own, that nobody else has" in sheet.text
+    assert "No more runs, lines of scripts or sentences, that nobody else has" in sheet.text

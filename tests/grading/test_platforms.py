@@ -264,7 +264,7 @@ def test_a_column_is_never_guessed(graded, give_back, capsys):
 
     out, given = graded(moodle_export(*CLASS)), with_year("")
     assert "could take the points; name one with --column: ID-Nummer, Bewertung." in give_back(given)[0]
-    assert "--column 'Note' is 0 of them" in give_back(given, "--column", "Note")[0]
+    assert "--column 'Note' names 0 of them" in give_back(given, "--column", "Note")[0]
     assert give_back(given, "--column", "bewertung")[1] == with_year("100")
     assert main(["out", "--out", str(out), "--column", "Grade"]) == 2
     assert "give that with --worksheet" in capsys.readouterr().err

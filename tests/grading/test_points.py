@@ -72,7 +72,7 @@ def test_points_are_those_that_a_person_would_add_up(out):
         wanted = (3, True) if "fell" in of_check else wanted
         wanted = wanted if there else (0, bool(written))  # where there is anything, it was not looked at
         wanted = wanted if share is None or now not in ("", code) else (3 * share, False)
-        answer = 2 * (marked or 0), bool(written) and (marked is None or written == "changed")
+        answer = 2 * (marked or 0), bool(written) if marked is None else written != "mine"
         assert (made["resnet50.3"].points, made["resnet50.3"].open) == wanted, (of_check, share, there)
         assert (made["T5.1"].points, made["T5.1"].open) == answer, (written, marked)
         assert points.total(made.values()) == max(0, wanted[0] + answer[0] - taken)
@@ -206,3 +206,8 @@ def test_what_was_marked_is_noted_once_and_a_later_answer_or_code_does_not_take_
     marks.stamp(out, rules)
     assert marks.load(out)["001"].stamps == before and all(each.by for each in before.values())
     assert lines(out, "001")["T5.1"].open
+    by_hand = json.loads((out / "marks.json").read_text())  # another share: somebody has looked at it again
+    by_hand["marks"]["001"]["items"]["T5.1"] = 1.0
+    files.write(out / "marks.json", json.dumps(by_hand))
+    marks.stamp(out, rules)
+    assert not lines(out, "001")["T5.1"].open
