@@ -130,8 +130,9 @@ class Desk:
         )
         data = {"text/html": self._report(number)}
         self.report.outputs = ({"output_type": "display_data", "data": data, "metadata": {}},)
-        self.answer.value = self._answer()
-        self.beside.value = f"<b>Evidence</b>{self._evidence(number, deck.task)}"
+        self.answer.value = f'<div style="line-height: 1.3">{self._answer()}</div>'
+        evidence = self._evidence(number, deck.task)
+        self.beside.value = f'<div style="line-height: 1.3"><b>Evidence</b>{evidence}</div>'
         self._drawing = True
         self._draw_items()
         self._draw_bank()
@@ -162,6 +163,7 @@ class Desk:
         if task in found["answers"]:
             return title + _pre(found["answers"][task])
         lines, code = [*deck.graded.collected.get(deck.number, ()), *found["told"]], ""
+        lines = [line for line in lines if line != "complete"]
         if task != FINDINGS:
             judged = deck.judged[deck.number][task]
             says = feedback.clean(judged.get("fell", judged["text"]))
@@ -197,7 +199,7 @@ class Desk:
             marked, by = share(own, item.id), own.stamps.get(item.id)
             buttons.value = marked if marked in NAMES else None
             got = unmarked if marked is None else f"{marked * item.points:g}"
-            who = f" <i>({_text(by)})</i>" if by else ""
+            who = f" <i>({_text(by)})</i>" if str(by or "") else ""  # nobody is noted who has written it by hand
             line = f"<b>{place}</b>: {got} of {item.points:g}: {_text(item.text)}{who}"
             text.value = f'<div style="line-height: 1.3; padding-top: 4px">{line}</div>'
 
