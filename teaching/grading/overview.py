@@ -4,6 +4,8 @@ from labs.checks import tasks
 from labs.printed import few, grouped
 from teaching.grading import collect, feedback, points
 
+MOST = 20  # questions of the same submissions that have a line each
+
 
 def still_open(graded, made):
     """Lines on what a person still has to do of a Graded. made: {number: its PointsLines}"""
@@ -17,10 +19,14 @@ def still_open(graded, made):
         yield f"{number}: not read: {few(lines, 3)}"
     left = [(rules.question(line.id), n, line.why) for n, line in open_lines if line.why != points.NOT_JUDGED]
     to_decide, again = grouped((id, n) for id, n, _ in left), {(id, n) for id, n, why in left if "marked with" in why}
+    together = {}  # {numbers of submissions: their questions}
     for id in dict.fromkeys(map(rules.question, (*rules.checks, *rules.items))):
         if id in to_decide:
             named = (f"{n} (changed since it was marked)" if (id, n) in again else n for n in {*to_decide[id]})
-            yield f"Open: {feedback.titled(id, rules)}: {few(sorted(named))}"
+            together.setdefault(few(sorted(named)), []).append(feedback.titled(id, rules))
+    for numbers, titles in together.items():  # as of a notebook that could not be run
+        many = [f"{len(titles)} questions, {titles[0]} to {titles[-1]}"] if len(titles) > MOST else titles
+        yield from (f"Open: {title}: {numbers}" for title in many)
     for number, marked in own.items():
         seen = ((one.kind, f"{one.where}: {one.seen}") for one in found[number]["findings"] if undecided(one, marked))
         for kind, where in grouped(seen).items():

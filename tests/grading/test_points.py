@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -13,7 +14,7 @@ from labs.checks.judging import Judged
 from labs.errors import UseError
 from labs.report import document
 from lessons.own_runs import NOT_YOURS
-from teaching.grading import check, judge, marks, points, results, rubric
+from teaching.grading import check, judge, marks, overview, points, results, rubric
 
 FIVE, SIX = "05_resnet50_scaling", "07_horovod_sharding"
 RUBRIC = """
@@ -211,3 +212,14 @@ def test_what_was_marked_is_noted_once_and_a_later_answer_or_code_does_not_take_
     files.write(out / "marks.json", json.dumps(by_hand))
     marks.stamp(out, rules)
     assert not lines(out, "001")["T5.1"].open
+
+
+def test_many_questions_of_the_same_submissions_have_one_line(out, monkeypatch):
+    looked_at(out, "001", answers={"T5": "mine"}, checks={FIVE: {"resnet50.14": judged("open", "person")}})
+    every = [line for line in results.write(out) if re.match("Open: .*: 001$", line)]
+    monkeypatch.setattr(overview, "MOST", 1)
+    (one,) = (line for line in results.write(out) if re.match("Open: .*: 001$", line))
+    assert len(every) == 2 and re.fullmatch(r"Open: 2 questions, .*\(resnet50\.14\) to .*\(T5\): 001", one), (
+        every,
+        one,
+    )
