@@ -39,7 +39,8 @@ def write(out, platform=None, column=None):
         page = document.pdf_of_data(feedback.FORM, feedback.page(graded, number, lines))
         files.write(out / f"feedback/{number}.pdf", page)
     said = {number: " ".join(texts) for number, texts in comments.items()}
-    files.write(out / "grades.csv", sheet(graded.names, made, most, said).encode(errors="replace"))
+    unread = {number for number, of_one in found.items() if not points.handed_in(of_one) and not totals[number]}
+    files.write(out / "grades.csv", sheet(graded.names, made, most, said, unread).encode(errors="replace"))
     files.write(out / "points.json", json.dumps(totals, indent=1))
     return told + worksheet.give_back(graded, made, platform, column)
 
@@ -51,10 +52,11 @@ def cell(value):
     return _FORMULA.sub("'", text)
 
 
-def sheet(names, made, most, comments):
+def sheet(names, made, most, comments, unread):
     """grades.csv as text: points of every student, with the identifiers that the platform gave.
 
-    names: {number: who}; made: {number: its PointsLines}; most: points that can be had; comments: {number: text}
+    names: {number: who}; made: {number: its PointsLines}; most: points that can be had; comments: {number: text};
+    unread: numbers of those of which nothing could be read, which are left without a grade
     """
     ids = list(dict.fromkeys(line.id for lines in made.values() for line in lines))
     buffer = io.StringIO()
@@ -63,7 +65,7 @@ def sheet(names, made, most, comments):
     rows.writerow([*head, *map(cell, ids)])
     for number, lines in sorted(made.items()):
         who, of_id = names.get(number, {"who": "", "id": ""}), {line.id: line.points for line in lines}
-        row = [number, who["id"], who["who"], f"{points.total(lines):g}", f"{most:g}"]
+        row = [number, who["id"], who["who"], "" if number in unread else f"{points.total(lines):g}", f"{most:g}"]
         row += [sum(line.open for line in lines), comments.get(number, "")]
         rows.writerow([*map(cell, row), *(f"{of_id[id]:g}" if id in of_id else "" for id in ids)])
     return buffer.getvalue()

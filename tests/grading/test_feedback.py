@@ -1,5 +1,6 @@
 """What a person decides, and what reaches students: through the command line, for five made students."""
 
+import csv
 import json
 import re
 from contextlib import suppress
@@ -137,6 +138,8 @@ def test_feedback_says_what_to_do_next_and_each_mistake_without_paths_or_traceba
     assert "(T5)" in step["why"] and step["points"] == "31 points"  # what it has to write belongs to the same step
     assert "otebook 06" in str(fifth["waiting"])  # its cells did not get to their checks, so a person looks
     assert feedback(out, "004")[0]["unread"] and feedback(out, "004")[0]["collected"] == "Empty: no file is in it"
+    rows = csv.DictReader((out / "grades.csv").read_text().splitlines())
+    assert [row["Number"] for row in rows if not row["Grade"]] == ["004"]  # nothing could be read: no zero
     for number in ("001", "002", "003", "005"):
         said = feedback(out, number)[1]
         assert "/tmp" not in said and "Traceback" not in said and "/work" not in said
