@@ -528,7 +528,7 @@ check("averages.16", reduce_scatter)
 
 # %% labs={"id": "averages.17"}
 def all_gather(worker, K, chunks, exchange):
-    """Returns the list of K chunks, all of them sums; at first, only number (worker + 1) % K is one."""
+    """Returns the list of K chunks, all of them sums; at first, only chunk (worker + 1) % K is a sum."""
     ### BEGIN SOLUTION
     for step in range(K - 1):
         chunks[(worker - step) % K] = exchange(chunks[(worker + 1 - step) % K])

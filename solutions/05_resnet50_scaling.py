@@ -75,9 +75,9 @@ ready = check("resnet50.3", script)
 # ## Run it
 #
 # You start one job for each number of workers. The speed of a machine drifts: another program starts, or a laptop gets
-# warm. So the jobs take **turns**: one trains for an epoch while the others are paused, and then the next one trains.
-# One epoch of each job makes up a **round**. Whatever slows down a whole round slows down all the jobs equally. The
-# first epoch of each job is a warm-up, which is not measured.
+# warm. So the jobs take **turns**: one trains for an epoch while the others are paused, and then the next one. One
+# epoch of each job makes up a **round**. Whatever slows down a whole round slows down all its jobs. The first epoch of
+# each job is a warm-up, which is not measured.
 #
 # In the menu *Kernel*, *Interrupt Kernel* stops the jobs and keeps what they have measured. Until the check above
 # passes, this notebook continues with *recorded* runs from a machine with 2 cores.
@@ -111,8 +111,8 @@ print(files[0].read_text())
 # %% [markdown]
 # Each epoch's line begins with its number of steps. Then come the epoch time, in whole seconds, and the time per step.
 # In `12/12 - 9s - 760ms/step`, the milliseconds are more precise: 12 x 760 ms is 9.12 s, whereas 9 s may be anything
-# from 8.5 s to 9.5 s. If a step takes longer than a second, the whole seconds are: in `12/12 - 25s - 2s/step`, 12 x 2 s
-# may be anything from 18 s to 30 s.
+# from 8.5 s to 9.5 s. If a step takes longer than a second, the epoch time is more precise: in `12/12 - 25s - 2s/step`,
+# 12 x 2 s may be anything from 18 s to 30 s.
 #
 # **By hand:** how many seconds does a *steady* epoch take on 1 worker, on average? Think about which epochs count.
 # (`first` contains what the kit reads from the same log; the check compares your number with it.)
@@ -150,9 +150,9 @@ check("resnet50.5", round_speedups)
 # 1. Take their logarithms: twice as fast and half as fast are then equally far from 1.
 # 2. The **standard error** of the mean of the logarithms is their standard deviation divided by $\sqrt n$. (`stdev`
 #    divides by n - 1.)
-# 3. The ends are this mean - t standard errors, and + t standard errors. **Student's t** allows for a spread that is
-#    itself estimated from few rounds. For n - 1 degrees of freedom it is `stats.t.ppf(0.975, n - 1)`: 2.57 for six
-#    rounds, 4.30 for three, and 1.96 for very many.
+# 3. The ends are this mean minus and plus t standard errors. **Student's t** allows for a spread that is itself
+#    estimated from few rounds. For n - 1 degrees of freedom it is `stats.t.ppf(0.975, n - 1)`: 2.57 for six rounds,
+#    4.30 for three, and 1.96 for very many.
 # 4. Take `exp` of the mean and of both ends: these are speedups again. (This assumes that one round does not influence
 #    the next.)
 #
@@ -179,7 +179,7 @@ check("resnet50.6", interval)
 
 # %% [markdown]
 # Is it really 95 of 100? Here are 1000 **simulated** studies of six rounds each, with a true speedup of 1.6.
-# **Predict:** how many of your 1000 intervals hold it?
+# **Predict:** how many of your 1000 intervals contain it?
 
 # %% labs={"id": "resnet50.7"}
 ### BEGIN SOLUTION
@@ -203,7 +203,7 @@ if answered("resnet50.6"):
     print(f"Student's t: {sum(hold)} of 1000 hold 1.6; with 1.96 in its place: {narrow.sum()} of 1000")
 
 # %% [markdown]
-# With six rounds, the factor 1.96 promises more than it keeps.
+# With six rounds, the factor 1.96 promises more than it delivers.
 #
 # ## Your study
 #
@@ -282,7 +282,8 @@ plots.show(plots.steps(one, two))
 #
 # *On the right*: the share of the steady steps that took at most the time on the horizontal axis. A steep curve means
 # that all steps take nearly the same time; a long upper tail is jitter. The median is where a curve crosses 0.5. (If
-# the workers only waited for each other, about 3/4 of the steps on 2 workers would lie above the median of 1 worker.)
+# the workers only waited for each other, about 3/4 of the steps on 2 workers (1 - 1/2 x 1/2) would lie above the median
+# of 1 worker.)
 
 # %%
 from labs.results import steps

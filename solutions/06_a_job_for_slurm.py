@@ -71,7 +71,7 @@ site = sites.load()
 print(f"{site.name}, in slurm/sites/{site.id}.toml: {site.about}")
 print(f"A node has {site.gpus} GPUs and {site.cpus} cores.")
 rule = [(n, *site.cpus_for(n)) for n in range(1, site.gpus + 1)]
-tables.show([{"GPUs of a job on a node": n, "least cores": least, "most cores": most} for n, least, most in rule])
+tables.show([{"GPUs of a job on a node": n, "fewest cores": least, "most cores": most} for n, least, most in rule])
 
 # %% [markdown]
 # Why is there such a rule? If a job takes one of a node's four GPUs and all the cores, then no cores are left to feed
@@ -187,8 +187,8 @@ if batch_job:
 #   whether the runs of both had the same batch sizes
 # - the name of the `.out` file of each run of notebook 05, and one line from it that confirms a number in the table
 # - the speedup with its interval, and beside it the accuracy and the number of updates in an epoch
-# - what a worker is, what limits the speedup, and which run, if any, does not show this limit because it is
-#   oversubscribed (more workers than cores)
+# - what a worker is, what limits the speedup, and which run, if any, is oversubscribed (more workers than cores) and so
+#   does not show it
 #
 # The numbers are in notebook 05. Open the `.out` files, such as `runs/ResNet50_w2.out`, in the file browser.
 

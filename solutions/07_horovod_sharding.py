@@ -213,9 +213,9 @@ if answered("sharding.7"):
 
 # %% [markdown]
 # With `shard` first, each worker keeps its share for the whole run, and needs to store only this. (The share must then
-# be a fair sample of all classes: that of way 1 is not.) The kit's `data.order(dataset, global_batch, seed=...)` is a
-# common order: a `tf.data.Dataset` of the sample numbers, cut to whole global batches. It depends only on this seed and
-# on the epoch, so it is the same on every rank. You shard it yourself.
+# be a fair sample of all classes, which it is not in way 1.) The kit's `data.order(dataset, global_batch, seed=...)` is
+# a common order: a `tf.data.Dataset` of the sample numbers, cut to whole global batches. It depends only on this seed
+# and on the epoch, so it is the same on every rank. You shard it yourself.
 #
 # ## One extra step
 #
@@ -367,7 +367,7 @@ check("sharding.13", why_not_shorter)
 # %% [markdown]
 # Open `scripts/colleague.py`, and look at the three lines from `dataset = ...`: every rank runs them alike. Both ranks
 # take the same batch at the same time, and each gradient is averaged with a copy of itself. (The rate grows with the
-# number of ranks. Leave it so: this fits the repaired script.)
+# number of ranks. Leave that: it suits the repaired script.)
 #
 # **Repair it.** `scripts/repaired.py` is a copy of the script. `hvd.rank()` is the rank, `hvd.size()` the number of
 # ranks. Fix what is wrong, save the file, and run the check. It simulates each rank of jobs with 1, 2 and 3 ranks up to

@@ -130,8 +130,11 @@ def test_what_cannot_be_started_leaves_nothing(tmp_path):
 # Runs of one name
 
 
-def test_a_second_run_of_one_name_is_refused_while_the_first_goes_on(start, tmp_path, monkeypatch):
+@pytest.mark.parametrize("earlier", (0, 1))  # runs that have ended, whose files are moved aside
+def test_a_second_run_of_one_name_is_refused_while_the_first_goes_on(start, tmp_path, monkeypatch, earlier):
     monkeypatch.setattr(local, "ENDING", 0.2)
+    for _ in range(earlier):
+        start(START).wait(show=False)
     first = begun(start(SLEEP))
     code = "import sys; from labs import jobs; jobs.start(sys.argv[1], name='job.1', runs=sys.argv[2])"
     other = [sys.executable, "-c", code, tmp_path / "job.1.py", tmp_path / "runs"]  # another kernel
