@@ -61,6 +61,11 @@ def test_a_blank_is_named_and_a_step_is_right_while_the_others_are_blank(id, tmp
         assert blanks.blanks(path) and checks.judge(id, path)[0] == "right"
 
 
+def test_a_strategy_that_takes_whatever_devices_there_are_is_wrong(tmp_path):
+    state, hint, _ = checks.judge("resnet50.3", *edited("resnet50.3", "devices=workers", "")(tmp_path))
+    assert state == "wrong" and "MirroredStrategy has" in hint, hint
+
+
 def test_names_of_gpus_are_right_on_a_machine_that_has_them(tmp_path, monkeypatch):
     path = edited("resnet50.3", "devices=workers", '[f"GPU:{n}" for n in range(args.n_gpus)]')(tmp_path)
     for gpus, state in (["GPU:0", "GPU:1"], "right"), ([], "wrong"):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import types
 from functools import partial
 
 import numpy as np
@@ -81,6 +82,18 @@ def test_a_barrier_waits_and_a_backup_worker_does_not():
     goes_on = late_workers.train(steps=12, late_ms=400, backup=1)
     assert waits["used"] == [12] * 4 and min(waits["seconds"]) >= 0.04
     assert sum(goes_on["used"]) == 12 * 3 and goes_on["used"][3] < min(goes_on["used"][:3])
+
+
+def test_a_gradient_of_earlier_weights_is_thrown_away(monkeypatch):
+    work = late_workers._work
+
+    def labelled(pipe, numbers, pause, seed):
+        """The last worker's gradients are of the weights of a step before."""
+        send = lambda said: pipe.send((said[0] - (seed[1] == 3), said[1]))  # noqa: E731
+        work(types.SimpleNamespace(recv=pipe.recv, send=send), numbers, pause, seed)
+
+    monkeypatch.setattr(late_workers, "_work", labelled)
+    assert late_workers.train(steps=40, late_ms=0, backup=1)["used"] == [40] * 3 + [0]
 
 
 # Steps of ranks
