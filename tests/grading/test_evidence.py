@@ -1,6 +1,7 @@
 """Evidence: honest runs of any speed and noise give no finding; each thing that cannot be gives one, for a person."""
 
 import copy
+import json
 import random
 
 import made_class
@@ -97,6 +98,12 @@ def test_what_cannot_be_is_found_in_both_runs(looked_at, what):
     assert {(each.kind, each.severity) for each in found} == set(kinds.items()), found
     assert {(each.kind, each.where) for each in found} == {(kind, name) for kind in kinds for name in runs}
     assert all(each.kind in HONEST and each.honest and each.severity in SEVERITIES for each in found)
+
+
+def test_a_script_from_which_paths_were_taken_out_is_the_one_that_ran(looked_at):
+    runs = changed(study(16), {"script_sha256": lambda _: "a" * 64})
+    entry = {"notebooks/scripts/ResNet50.py": {"sha256_before_cleaning": "a" * 64}}
+    assert looked_at(runs, **{"manifest.json": json.dumps({"files": entry}).encode()}) == []
 
 
 def test_what_two_runs_say_of_each_other_is_told(looked_at):
