@@ -32,7 +32,7 @@ plots.show(pictures.course(checks.progress(), path))
 # | path | time | what you can do afterwards |
 # |---|---|---|
 # | `"afternoon"` | 2 hours | train one network on 1 and on 2 workers, measure the speedup, and explain why it is not 2 |
-# | `"practical"` | 7.5 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, shard data, train with Horovod, compare ResNet50V2 with ResNet152V2, and write the report |
+# | `"practical"` | 7.5 hours | complete all tasks: find the largest batch, run jobs on a cluster, shard data, train with Horovod, compare ResNet50V2 with ResNet152V2, and write the report |
 # | `"everything"` | 11 hours | also train on two nodes, find out why jobs hang, explain why scaling fails, and speed up a step (optional notebooks: 3.5 hours more) |
 #
 # (The times count reading, writing and computing; thinking comes on top.) Choose one: change `path` in the cell above and
@@ -144,8 +144,8 @@ tables.scaling(runs)
 # %% [markdown]
 # ## Written tasks and predictions
 #
-# You answer most of the **tasks** T1 to T11 in a text cell, in your own words. The cell below it then lists what a good
-# answer contains. The report collects what you hand in.
+# You answer most of the **tasks** (T1 to T11, S1 and H1) in a text cell, in your own words. The cell below it then
+# lists what a good answer contains. The report collects what you hand in.
 #
 # How good are your predictions? Each point is one number that you predicted; it shows the outcome divided by your
 # prediction. On the dashed line you were right; at 2, the outcome was twice your prediction. The bars show the

@@ -511,8 +511,7 @@ check("concepts.17", on_each_of_8)
 
 # %% [markdown]
 # Data parallelism does not save memory. **Sharding** does: each of K devices stores 1/K of the optimizer state (and
-# possibly of the gradients and weights), and fetches the other parts when it needs them. The networks of this course
-# fit on one device, so they can do without it.
+# possibly of the gradients and weights), and fetches the other parts when it needs them.
 #
 # ## T1
 #

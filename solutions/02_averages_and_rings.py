@@ -386,9 +386,10 @@ check("averages.11", race_says)
 # - **A server**: every worker sends its gradient to one process, which adds up the gradients and sends the sum back.
 # - **A ring**: worker 0 sends to worker 1, worker 1 to worker 2, and so on; the last worker sends to worker 0.
 #
-# In the ring, each gradient is cut into K chunks. At each step, *every* worker sends one chunk to the next worker. The
-# first phase is the **reduce-scatter**: the chunks are added up as they are passed round the ring, until each worker
-# has the complete sum of one chunk. The second phase is the **all-gather**: these sums are passed round the ring.
+# In the ring, each gradient is cut into K chunks. At each step of the ring, *every* worker sends one chunk to the next
+# worker. The first phase is the **reduce-scatter**: the chunks are added up as they are passed round the ring, until
+# each worker has the complete sum of one chunk. The second phase is the **all-gather**: these sums are passed round the
+# ring.
 #
 # **Predict:** how many steps do the two phases take in total with 4 workers?
 

@@ -152,8 +152,8 @@ outcome("rate.3", fits, (fits, fails) if fails else None)
 # %% [markdown]
 # The limit lies between the two sizes in brackets. Compare it with the first table.
 #
-# On a quiet machine, images per second rise at first, and then hardly change. (There is only one step per size, so
-# these speeds are rough.) On a GPU, small batches lose more:
+# On a quiet machine, images per second rise with the batch size at first, and then hardly change. (There is only one
+# step per size, so these speeds are rough.) On a GPU, small batches lose more:
 
 # %%
 from lessons import on_gpu

@@ -200,7 +200,7 @@ if answered("resnet50.6"):
     outcome("resnet50.7", sum(hold), how="counted")
     logs = np.log(studies)
     narrow = np.abs(logs.mean(1) - log(1.6)) <= 1.96 * logs.std(1, ddof=1) / sqrt(6)
-    print(f"Student's t: {sum(hold)} of 1000 hold 1.6; with 1.96 in its place: {narrow.sum()} of 1000")
+    print(f"Student's t: {sum(hold)} of 1000 intervals contain 1.6; with 1.96 in its place: {narrow.sum()}")
 
 # %% [markdown]
 # With six rounds, the factor 1.96 promises more than it delivers.
@@ -237,8 +237,8 @@ if check("resnet50.8", sentence, runs):
 # it took 1.006 times the processor time of a step without it, 95 % interval 0.989 to 1.021.)
 #
 # Now look at the rounds. On the left are the epoch times, which drift with the speed of your machine. On the right is
-# the speedup within each round. A round in which other programs took over 20 % of the cores does not count, as long as
-# three others remain.
+# the speedup within each round. A round in which other programs took over 20 % of the cores does not count. If fewer
+# than three others remain, all count, and a note says so.
 
 # %%
 from labs.results import metrics
@@ -384,12 +384,12 @@ if apart:
 # %% [markdown]
 # *Computation* is the step of one worker alone. If the interval of a part contains 0, you cannot say that this part
 # costs anything; if it lies below 0, measure again. Two training runs that exchange nothing may still slow each other
-# down, because they share the memory and part of the cache. Even a faster exchange cannot win that time back.
+# down, because they share the memory and part of the cache.
 #
 # `steps_of` contains the mean time of each kind of step, in seconds. **Compute** the speedup of the two independent
 # training runs: divide the number of images that both together process per second by the number that one alone
 # processes per second. In a step, each worker processes one batch. This estimates what the speedup would be if the
-# exchange cost nothing.
+# exchange cost nothing. (Measured later, it may lie below your speedup.)
 
 # %% labs={"id": "resnet50.10"}
 ### BEGIN SOLUTION
@@ -414,8 +414,8 @@ if apart:
 # %% [markdown]
 # The pipeline prepares the next batch during the current step, so it costs little as long as it is faster than a step.
 # Compare the all-reduce with "exchange and waiting" in the table before. If the latter is longer, the rest is waiting,
-# and work that `MirroredStrategy` adds: this measurement cannot tell the two apart. (The optional part below computes
-# the waiting.) If it is shorter, part of the all-reduce ran during the backward pass.
+# and work that `MirroredStrategy` adds: this measurement cannot tell the two apart. If it is shorter, part of the
+# all-reduce ran during the backward pass.
 #
 # Why is the speedup below the number of workers?
 #

@@ -157,7 +157,8 @@ elif answered("slurm.2"):
 
 # %% [markdown]
 # The job left behind one `.out` file, one `.err` file, and a record for each training run. The log begins with the
-# job's number and its node (or says that there is no SLURM), and the software versions.
+# job's number and its node (or says that there is no SLURM), and the software versions. In the `.err`, TensorFlow's
+# lines on oneDNN are not errors.
 
 # %%
 if batch_job:

@@ -16,7 +16,7 @@
 # In each epoch, exactly one worker should read each sample (a few may be left out). A program that gets this wrong
 # shows no error: its loss falls, but its training gets no faster. You divide the samples among the workers, *count*
 # what each of them reads, and repair a colleague's script. You hand in task **S1**. (Horovod starts the same program
-# once for each worker; notebook 08 shows how.)
+# once for each worker.)
 #
 # ## 1 to 100
 #
@@ -181,7 +181,8 @@ if answered("sharding.6"):
 # share.
 #
 # As in this course's scripts, each rank has set a random seed of its own, with `keras.utils.set_random_seed(rank)`. So
-# `shuffle(n)` draws a different order on each rank, and a new one each time the rank iterates over the data set.
+# `shuffle(n)` draws a different order on each rank, and a new one each time the rank iterates over the data set. After
+# `shard`, this does no harm.
 #
 # `shuffle(buffer)` fills a **buffer** with the first `buffer` elements, draws one of them at random, and puts the next
 # element in its place. Twenty sorted numbers, shuffled with three buffers:

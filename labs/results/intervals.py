@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from statistics import correlation, fmean, linear_regression, variance
 
 ONE_RUN = "1 run: no interval; repeat it 3 times or more, or measure in turns"
-CHANGING = "the ratio still changes from round to round, as in a warm-up: this is not a 95 % interval; train longer"
+CHANGING = "the ratio still changes from round to round, as in a warm-up: do not trust its interval; train longer"
 TOO_SHORT = "times shorter than their rounding: no interval"
 LEVEL = 0.025  # share of the ratios without a change that are called changing: 5 % in a comparison, which has two
 NOTHING = 0.001  # a smaller slope of the log ratio, 0.1 %, matters to no study; equal ratios have no correlation

@@ -72,7 +72,7 @@ def _fewer(path, found):
     with suppress(UseError):
         if lost := [name for name in contents(path) if name.endswith(".ipynb") and name not in found]:
             names = few([name.removeprefix("notebooks/") for name in lost])
-            return f"; {names} of the one before is not in it. To take that one, delete {path} and give its export"
+            return f"; {names} of the one before is not in it. To take it, delete {path} and give its export again"
     return ""
 
 
