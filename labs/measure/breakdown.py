@@ -110,8 +110,8 @@ def _undisturbed(measured):
 def too_noisy(parts: dict[str, tuple]) -> list[str]:
     """A sentence, without its full stop, for each part that came out below 0; parts: {part: (value, interval)}."""
     return [
-        f"too noisy to tell {part!r}, which came out below 0, as no part of a step can be: measure again when the "
-        "machine is quiet"
+        f"too noisy to tell {part!r}: it came out below 0, as no part of a step can, so the noise is larger than it; "
+        "measure again if the machine was busy"
         for part, (value, _) in parts.items()
         if value < 0
     ]
