@@ -83,7 +83,7 @@ gain_expected = 1.7
 predict("start.2", gain_expected)
 
 # %% [markdown]
-# Now measure. The two training runs take turns: while one trains, the other waits.
+# Now measure. The two training runs take turns: while one trains, the other waits. One epoch of each is a **round**.
 
 # %%
 from lessons.start_here import first
@@ -136,7 +136,7 @@ print((jobs.folder() / "first_w1.out").read_text())
 # turns the Python code into a graph. So every measurement in this course leaves out the first epoch.
 #
 # Here are the numbers from the run records. The **speedup** is what you predicted; the **efficiency** is the speedup
-# divided by the number of workers. (**Weak scaling**: each worker keeps its batch size.)
+# divided by the number of workers. (*Weak scaling*, in its heading, means that each worker keeps its batch size.)
 
 # %%
 tables.scaling(runs)

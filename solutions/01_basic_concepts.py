@@ -111,8 +111,8 @@ outcome("concepts.3", last["devices"] / first["devices"], how="computed")
 plots.show(pictures.imagenet())
 
 # %% [markdown]
-# The points for 256 and 1024 P100 GPUs lie a little *above* the line, because communication takes time. The points far
-# *below* the line come from faster devices and better programs, so they say nothing about scaling.
+# The points for 256 and 1024 P100 GPUs lie a little *above* the line: they took longer, because communication takes
+# time. The points far *below* the line come from faster devices and better programs, so they say nothing about scaling.
 #
 # Only the three P100 rows give you a speedup. Nobody published a time on 1 device, so take the first row as the
 # baseline. How many times as fast as this baseline is another row, and how many times as many devices does it use?
@@ -478,8 +478,8 @@ if check("concepts.16", state_bytes):
     print(f"activations of 32 images of 224 x 224 pixels: {32 * activations / 1e6:.0f} MB")
 
 # %% [markdown]
-# How can you make ResNet152V2 fit into 16 GB with 128 images on each device? (*float16* means two bytes for every
-# number; what is *sharded* is divided among the devices.)
+# Make ResNet152V2 fit into 16 GB with 128 images on each device. (*float16* means two bytes for every number; what is
+# *sharded* is divided among the devices.)
 
 # %%
 from lessons import memory

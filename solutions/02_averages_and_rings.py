@@ -58,7 +58,7 @@ def averaged(gradients):
 if check("averages.1", averaged):
     mean, whole = averaged(step["gradients"]), sgd.gradient(start, np.concatenate(step["rows"]))
     print(f"largest entry of the gradient of all 32 digits: {np.abs(whole).max():.4f}")
-    print(f"largest difference to the mean of four:         {np.abs(mean - whole).max():.1e}")
+    print(f"largest difference from the mean of four:       {np.abs(mean - whole).max():.1e}")
 
 # %% [markdown]
 # They are equal, except for rounding. For K batches $B_j$ of $n$ samples each, where no sample belongs to two batches:
@@ -89,7 +89,7 @@ if answered("averages.1"):
         copies = [copy - 0.5 * mean for copy in copies]
         alone = alone - 0.5 * sgd.gradient(alone, np.concatenate(parts))
     print("4 copies equal after 50 steps:", all(np.array_equal(copy, copies[0]) for copy in copies))
-    print(f"difference to one worker:      {np.abs(copies[0] - alone).max():.1e}")
+    print(f"difference from one worker:    {np.abs(copies[0] - alone).max():.1e}")
     print(f"loss: {sgd.loss(start):.3f} at the start, {sgd.loss(copies[0]):.3f} now")
 
 # %% [markdown]
@@ -115,7 +115,7 @@ gradients = [sgd.gradient(start, part) for part in (sixteen[:4], sixteen[4:])]
 whole = sgd.gradient(start, sixteen)
 difference = np.abs((gradients[0] + gradients[1]) / 2 - whole).max()
 print(f"largest entry of the gradient of all 16: {np.abs(whole).max():.3f}")
-print(f"largest difference to the mean of two:   {difference:.3f}")
+print(f"largest difference from the mean of two: {difference:.3f}")
 outcome("averages.2", "yes" if difference < 1e-9 else "no", how="computed")
 
 # %% [markdown]
@@ -132,7 +132,7 @@ def weighted(gradients, sizes):
 
 
 if check("averages.3", weighted):
-    print(f"largest difference to the weighted mean: {np.abs(weighted(gradients, [4, 12]) - whole).max():.1e}")
+    print(f"largest difference from the weighted mean: {np.abs(weighted(gradients, [4, 12]) - whole).max():.1e}")
 
 # %% [markdown]
 # That is why input pipelines give all workers batches of equal size: they drop the last, partial batch, or fill it up
@@ -347,7 +347,7 @@ outcome("averages.10", [min("sa", key=lambda kind: seconds[kind, *case]) for cas
 #
 # In the first row nobody is slow, and yet the winner depends on the learning rate. In one second, synchronous SGD takes
 # one step with the mean gradient, and the 8 asynchronous workers take 8 steps of that length. At a small learning rate,
-# 8 steps go up to 8 times as far. At a large one, that is too far: together they land on the other side of the valley.
+# 8 steps go up to 8 times as far. At a large one, that is too far: together they overshoot.
 #
 # So a race at equal learning rates is not a fair comparison. Compare each kind at its best rate:
 

@@ -81,7 +81,8 @@ strategy = tf.distribute.MirroredStrategy(devices=workers)
 print("replicas:", strategy.num_replicas_in_sync)
 
 # %% [markdown]
-# Create the variable `mirrored` with the value `[1.0, 2.0, 3.0]` inside the scope.
+# Create the variable `mirrored` with the value `[1.0, 2.0, 3.0]` inside the scope: a `with` block takes the place of
+# the line below.
 
 # %% labs={"id": "mirrored.3"}
 ### BEGIN SOLUTION
@@ -410,8 +411,8 @@ if answered("mirrored.6", "mirrored.10"):
 
 # %% [markdown]
 # One thing does *not* stay equal: **batch normalisation** uses the mean and variance of the *local* batch. With a local
-# batch of 2 or 4, these are noisy. Its moving averages have no gradient, so they are not exchanged: each replica has
-# its own, as the last line above shows.
+# batch of 2 or 4, these are noisy. The moving averages of this layer have no gradient, so they are not exchanged: each
+# replica has its own, as the last line above shows.
 #
 # (`MultiWorkerMirroredStrategy`, for several machines, does not work with Keras 3's `fit`: Keras issue 20585. This
 # course uses Horovod there.)

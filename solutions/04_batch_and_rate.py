@@ -146,11 +146,11 @@ def measured(batch):
 
 
 fits, fails = result["largest"], result["fails"]
-print("the loop on these steps:", double(measured), "maxbatch.search:", (fits, fails))
+print("double(measured):", double(measured), "maxbatch.search:", (fits, fails))
 outcome("rate.3", fits, (fits, fails) if fails else None)
 
 # %% [markdown]
-# The limit lies between the two sizes in brackets. Compare it with the first table.
+# The limit lies between the two sizes in brackets.
 #
 # On a quiet machine, images per second rise with the batch size at first, and then hardly change. (There is only one
 # step per size, so these speeds are rough.) On a GPU, small batches lose more:
@@ -206,8 +206,7 @@ check("rate.5", next_batch)
 # ## More workers, larger batches
 #
 # One worker processes 256 images per step at a learning rate of 0.01. Now there are 4 workers, each with 256 images.
-# Which batch size do you pass to the pipeline? And which learning rate does the **linear rule** give? It multiplies the
-# rate by the same factor as the batch size (Goyal et al. 2017).
+# Which batch size do you pass to the pipeline? And which learning rate does the **linear rule** of notebook 03 give?
 
 # %% labs={"id": "rate.6"}
 ### BEGIN SOLUTION

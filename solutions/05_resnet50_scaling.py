@@ -233,8 +233,8 @@ if check("resnet50.8", sentence, runs):
     print(question(two.speedup.value, two.speedup.interval))
 
 # %% [markdown]
-# One worker is a fair baseline: `MirroredStrategy` costs it almost nothing. (On a 2-core machine, a step with
-# it took 1.006 times the processor time of a step without it, 95 % interval 0.989 to 1.021.)
+# One worker is a fair baseline: `MirroredStrategy` costs it almost nothing. (On a 2-core machine, a step with it took
+# 1.006 (0.989 to 1.021) times the processor time of a step without it.)
 #
 # Now look at the rounds. On the left are the epoch times, which drift with the speed of your machine. On the right is
 # the speedup within each round. A round in which other programs took over 20 % of the cores does not count. If fewer
@@ -258,7 +258,7 @@ else:
 
 # %% [markdown]
 # The interval comes from the spread of these ratios. What slows down a whole round does not change its ratio. What
-# comes and goes within a round does, and the interval gets wider.
+# comes and goes within a round changes it, and the interval gets wider.
 #
 # ## Every step
 #
@@ -353,7 +353,7 @@ if len(devices.gpus()) != 1:
     apart = breakdown.measure(plan.models[0], strategy="mirrored", name="side_by_side", **sizes)
 
 # %%
-steps_of = {"alone": 0.8, "together": 0.9, "exchange": 1.0, "input": 1.0}  # an example, for where nothing was measured
+steps_of = {"alone": 0.8, "together": 0.9, "exchange": 1.0, "input": 1.0}  # examples, in case nothing was measured
 if apart:
     rounds = breakdown.means(apart)  # {kind: seconds of a step in each round}
     rows = [{"round": number, **dict(zip(rounds, row))} for number, row in enumerate(zip(*rounds.values()), 1)]
@@ -389,7 +389,7 @@ if apart:
 # `steps_of` contains the mean time of each kind of step, in seconds. **Compute** the speedup of the two independent
 # training runs: divide the number of images that both together process per second by the number that one alone
 # processes per second. In a step, each worker processes one batch. This estimates what the speedup would be if the
-# exchange cost nothing. (Measured later, it may lie below your speedup.)
+# exchange cost nothing. (Your speedup was measured in other minutes, so it may even be larger.)
 
 # %% labs={"id": "resnet50.10"}
 ### BEGIN SOLUTION

@@ -185,11 +185,11 @@ if batch_job:
 # Describe your runs in 4 to 7 sentences. (The report shows the evidence beside them.) Say:
 #
 # - which scripts you completed (`ResNet50.py` and `ResNet50.sh`), for which numbers of workers and batch sizes, and
-#   whether the runs of both had the same batch sizes
+#   whether both used the same batch sizes
 # - the name of the `.out` file of each run of notebook 05, and one line from it that confirms a number in the table
 # - the speedup with its interval, and beside it the accuracy and the number of updates in an epoch
-# - what a worker is, what limits the speedup, and which run, if any, is oversubscribed (more workers than cores) and so
-#   does not show it
+# - what a worker is, what limits the speedup, and which run, if any, is oversubscribed (more workers than cores), so
+#   that its speedup says nothing
 #
 # The numbers are in notebook 05. Open the `.out` files, such as `runs/ResNet50_w2.out`, in the file browser.
 
@@ -203,7 +203,7 @@ if batch_job:
 # accuracy of each run: with 2 workers, an epoch has 4 updates, half as many, at twice the learning rate, and after 7
 # epochs the accuracy is equal to within a percentage point. One worker is one core of the same machine: the speedup
 # stays below 2 because the two workers share its memory, sum 94 MB of gradients in each step and wait for the slower
-# one; the run on 4 workers is oversubscribed and says nothing about it.
+# one; a run on 4 workers would be oversubscribed and say nothing about it.
 # ### END SOLUTION
 
 # %% [markdown]

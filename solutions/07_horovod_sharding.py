@@ -41,7 +41,7 @@ check("sharding.1", sizes_of_3)
 import tensorflow as tf
 
 tf.get_logger().setLevel("ERROR")
-tf.autograph.set_verbosity(0)  # no page of warnings where a lambda cannot be compiled; Python runs it then
+tf.autograph.set_verbosity(0)  # no warnings about lambdas that only Python can run
 
 
 # %% labs={"id": "sharding.2"}
@@ -231,9 +231,9 @@ check("sharding.8", batches_of_50, last_batch)
 
 # %% [markdown]
 # With shares of 34, 33 and 33 samples, in batches of 3, three workers would take 12, 11 and 11 steps. What does Horovod
-# do in step 12? Try it with `scripts/unequal.py`, on 2 ranks and without the kit's checks (about 20 s). Rank 0 takes 3
-# steps in the first epoch and 2 in the second; rank 1 takes 2 and then 3. The log shows *which* steps were averaged
-# with each other.
+# do in step 12? Try it with `scripts/unequal.py`, on 2 ranks and without the kit's check of this (about 20 s). Rank 0
+# takes 3 steps in the first epoch and 2 in the second; rank 1 takes 2 and then 3. The log shows *which* steps were
+# averaged with each other.
 
 # %%
 from lessons.horovod_sharding import experiments
@@ -372,7 +372,7 @@ check("sharding.13", why_not_shorter)
 #
 # **Repair it.** `scripts/repaired.py` is a copy of the script. `hvd.rank()` is the rank, `hvd.size()` the number of
 # ranks. Fix what is wrong, save the file, and run the check. It simulates each rank of jobs with 1, 2 and 3 ranks up to
-# `fit`, and examines the *sample numbers* that each would read. In the job with 2 ranks, each is on a node of its own.
+# `fit`, and examines the *sample numbers* that each would read. The job with 2 ranks has two nodes.
 
 # %% labs={"id": "sharding.14"}
 script = "scripts/repaired.py"

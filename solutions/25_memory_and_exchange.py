@@ -187,7 +187,7 @@ check("memory.5", script)
 # that handles each batch as a whole.
 
 # %%
-compared = {"alike": "equal on all ranks", "apart": "largest difference to one process"}
+compared = {"alike": "equal on all ranks", "apart": "largest difference from one process"}
 compared |= {"fixed": "difference of variables not trained", "moved": "largest change by training"}
 
 

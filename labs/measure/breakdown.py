@@ -104,7 +104,7 @@ def means(measured: dict[str, Any], local_batch: int | str | None = None) -> dic
 def _undisturbed(measured):
     """(numbers of the rounds that count, a note or None), see labs.results.metrics.undisturbed."""
     count = len(measured["seconds"][str(measured["local_batch"])]["alone"])
-    return metrics.undisturbed(dict(enumerate(measured.get("others") or [None] * count)), "a step")
+    return metrics.undisturbed(dict(enumerate(measured.get("others") or [None] * count)))
 
 
 def too_noisy(parts: dict[str, tuple]) -> list[str]:

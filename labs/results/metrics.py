@@ -32,8 +32,8 @@ SHORTEST_EPOCH = 1e-9  # seconds: shorter times are of nothing that was measured
 DISTURBED = 0.2
 FEWEST_ROUNDS = 3  # that must be left for an interval
 NOT_PAIRED = (
-    "not paired: the runs did not take turns, so drift of the machine is in the ratio (an interval is not of 95 %); "
-    "measure them in turns (labs study, or jobs.Turns)"
+    "not paired: the runs did not take turns, so drift of the machine is in the ratio (an interval would not be a 95 % "
+    "one); measure them in turns (labs study, or jobs.Turns)"
 )
 LEARNT = 0.01  # by so much the loss falls, at least, where something is learnt
 
@@ -171,26 +171,24 @@ def undisturbed_rounds(run: Run, baseline: Run) -> tuple[list[int], str | None]:
 
     See `undisturbed`. For a run's own times, the run is its baseline.
     """
-    rounds, what = in_turns(run, baseline), "the time" if run is baseline else "the speedup"
     ours, theirs = run.others, baseline.others
-    return undisturbed({n: max(ours.get(n, 0), theirs.get(n, 0)) for n in rounds}, what)
+    return undisturbed({n: max(ours.get(n, 0), theirs.get(n, 0)) for n in in_turns(run, baseline)})
 
 
-def undisturbed(others: dict[int, float | None], what: str) -> tuple[list[int], str | None]:
+def undisturbed(others: dict[int, float | None]) -> tuple[list[int], str | None]:
     """(the rounds that count, a note or None): without those in which other programs took more than DISTURBED.
 
     They are chosen by what others took of the cores, never by the times; a round of which this is not known counts as
     undisturbed. Where fewer than FEWEST_ROUNDS would be left, all count.
 
     others: {number of the round: share of the cores that other programs took, None if unknown}
-    what: name of what was measured, for the note
     """
     rounds, left = list(others), [n for n, share in others.items() if (share or 0) <= DISTURBED]
     if len(left) == len(rounds):
         return rounds, None
     said = f"other programs took over {DISTURBED:.0%} of the cores in {len(rounds) - len(left)} of {len(rounds)} rounds"
     if len(left) < FEWEST_ROUNDS:
-        return rounds, f"{said}: this is {what} on a busy machine; measure again when it is quiet"
+        return rounds, f"{said}: these are numbers of a busy machine; measure again when it is quiet"
     return left, f"{said}, which are left out"
 
 

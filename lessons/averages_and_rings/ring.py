@@ -44,7 +44,7 @@ def run(reduce_scatter, all_gather, name="ring", **options):
     if job.state != "finished":
         return None
     found = json.loads(job.out.read_text().splitlines()[-1])
-    counted, note = metrics.undisturbed(dict(enumerate(found["others"])), "the ratio")
+    counted, note = metrics.undisturbed(dict(enumerate(found["others"])))
     if note:
         print(f"Mind that {note}.")
     return found | {"seconds": {kind: [times[n] for n in counted] for kind, times in found["seconds"].items()}}

@@ -77,7 +77,7 @@ def compare(model, start, args, hvd):
     by_rank = ranks.gather((far, frozen, ranks.fingerprints(model.trainable_variables)), "its weights")
     if hvd.rank() == 0:
         print(f"trained weights identical on all {len(by_rank)} ranks: {all(a[2] == by_rank[0][2] for a in by_rank)}")
-        print(f"largest difference to one process with the whole batch: {max(a[0] for a in by_rank):.1e}")
+        print(f"largest difference from one process with the whole batch: {max(a[0] for a in by_rank):.1e}")
         print(f"largest difference of a variable that is not trained: {max(a[1] for a in by_rank):.1e}")
         print(f"largest change of a weight by the training: {moved:.1e}", flush=True)
 

@@ -72,7 +72,7 @@ def main(spread, by_hand, by_compiler):
     several, alone = (_train(on, spread, by_hand, by_compiler) for on in (devices, devices[:1]))
     print()
     for name in several:
-        print(f"{name}: largest difference to one device {apart(several[name], alone[name]):.1e}")
+        print(f"{name}: largest difference from one device {apart(several[name], alone[name]):.1e}")
 
 
 def _train(devices, spread, by_hand, by_compiler):

@@ -55,7 +55,7 @@ def measure(sizes, *, rounds, steps):
     if job.wait().state != "finished":
         raise BreakdownError(f"The steps were not measured. {job.explain()}")
     found = json.loads(file.read_text(encoding="utf-8"))
-    counted, note = metrics.undisturbed(dict(enumerate(found["others"])), "a step")
+    counted, note = metrics.undisturbed(dict(enumerate(found["others"])))
     if note:
         print(f"Mind that {note}.")
     found["seconds"] = {

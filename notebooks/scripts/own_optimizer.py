@@ -89,7 +89,7 @@ def main():
         train(kits, hvd.DistributedOptimizer(make()), dataset, args.steps, args.batch_size)
         to_kit = max(float(np.abs(a - b).max()) for a, b in zip(mine.get_weights(), kits.get_weights()))
         if hvd.rank() == 0:
-            print(f"largest difference to the kit's optimizer: {to_kit:.1e}", flush=True)
+            print(f"largest difference from the kit's optimizer: {to_kit:.1e}", flush=True)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def test_no_thread_tunes_the_pipelines_that_are_compared():
 
 
 def test_what_a_comparison_printed_is_read_behind_the_marks_of_a_launcher():
-    lines = ["trained weights identical on all 2 ranks: True", "largest difference to one process: 4.5e-08"]
+    lines = ["trained weights identical on all 2 ranks: True", "largest difference from one process: 4.5e-08"]
     lines += ["largest difference of a variable that is not trained: nan", "largest change: 1.2e-01", "images/s: 20"]
     wanted = {"alike": "True", "apart": "4.5e-08", "fixed": "nan", "moved": "1.2e-01"}
     assert by_hand.told("".join(f"[1,0]<stdout>:{line}[1,0]<stdout>:\n" for line in lines)) == wanted

@@ -69,7 +69,7 @@ def test_a_part_below_0_and_a_busy_machine_are_told_with_the_measurement(monkeyp
     monkeypatch.setattr(breakdown.devices, "cores", lambda: 1)
     crowd, busy, last = breakdown.measure("SmallCNN")["notes"]
     assert crowd == "oversubscribed: more ranks (2) than cores (1)"
-    assert "in 2 of 3 rounds: this is a step on a busy machine" in busy and last == said
+    assert "in 2 of 3 rounds: these are numbers of a busy machine" in busy and last == said
     quiet = result(alone=[*ALONE, [8.0, 8.4]]) | {"others": [0.0, None, 0.1, 0.9]}
     assert breakdown.parts(quiet) == breakdown.parts(result())
     assert breakdown.rounds(quiet, 16)["alone"] == result()["seconds"]["16"]["alone"]

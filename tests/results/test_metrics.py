@@ -177,7 +177,7 @@ def test_rounds_in_which_other_programs_took_the_cores_are_left_out_unless_too_f
     one = run(rounds=[4.0, 4.1, 4.0], others=[0.0, 0.3, 0.0], study="s")
     estimate = metrics.speedup(run(2, rounds=[2.0, 2.1, 4.0], others=[0.0] * 3, study="s"), one)
     assert estimate.value == pytest.approx((4 / 2 * 4.1 / 2.1 * 4 / 4) ** (1 / 3))
-    assert any("in 1 of 3 rounds: this is the speedup on a busy machine" in note for note in estimate.notes)
+    assert any("in 1 of 3 rounds: these are numbers of a busy machine" in note for note in estimate.notes)
 
 
 # Loss and accuracy, and runs as a whole
