@@ -454,8 +454,8 @@ if batch_job:
     tables.scaling(results.load(batch_job.records))
 
 # %% [markdown]
-# These short runs came one after the other, once each, so they may even show a slowdown: for H1, the speedups from
-# above count.
+# These short runs came one after the other, once each, so their speedup may be far off: for H1, the speedups from above
+# count.
 #
 # ## H1
 #

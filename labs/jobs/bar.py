@@ -20,13 +20,12 @@ def _in_notebook():
 
 
 def _rate(record, several):
-    """Images per second as a run record says, with its workers where there are several; "" if it does not."""
+    """Images per second as a run record says, with its name where there are several; "" if it does not."""
     try:
-        run = load_record(record)
-        rate = metrics.throughput(run).value
+        rate = metrics.throughput(load_record(record)).value
     except LabsError:
         return ""
-    return (f"{printed.several(run.workers, 'worker')}: " if several else "") + f"{rate:,.0f} images/s" if rate else ""
+    return (f"{record.stem}: " if several else "") + f"{rate:,.0f} images/s" if rate else ""
 
 
 def where(progress):

@@ -3,7 +3,7 @@
 import html
 from collections.abc import Mapping, Sequence
 
-from labs.printed import digits
+from labs.printed import digits, grouped
 from labs.results.run import Run
 from labs.results.tables import BRACKETS, counted, said, span
 from labs.show.figure import runs_metadata
@@ -80,7 +80,7 @@ def scaling(runs: Sequence[Run]) -> None:
         for run in runs
     ]
     show(shown, metadata=runs_metadata(runs))
-    notes = list(dict.fromkeys(note for run in runs for note in run.notes))
     print(f"[low, high]: {BRACKETS}.")
-    if notes:
-        print("Notes: " + "; ".join(notes) + ".")
+    notes = dict.fromkeys((note, str(row)) for row, run in enumerate(runs, 1) for note in run.notes)
+    for note, rows in grouped(notes).items():
+        print(f"Row{'s' * (len(rows) > 1)} {', '.join(rows)}: {note}.")

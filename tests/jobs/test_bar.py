@@ -35,7 +35,7 @@ def test_bar_tells_epoch_step_rate_and_time_left_and_the_records_rate(monkeypatc
         assert texts[-1] == (progress.get("fraction", 0.0), text)
     one, two = (SimpleNamespace(state="finished", records=[record]) for record in records)
     shown.close(SimpleNamespace(state="finished", jobs=[one, two]))
-    assert texts[-1] == (1.0, f"finished, 1 worker: {rates[0]}, 2 workers: {rates[1]}")
+    assert texts[-1] == (1.0, f"finished, {records[0].stem}: {rates[0]}, {records[1].stem}: {rates[1]}")
     shown.close(SimpleNamespace(state="failed", records=records))
     assert texts[-1] == (0.0, "failed")
     line = shown._html(0.5, "loading <data>").data

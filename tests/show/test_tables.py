@@ -31,14 +31,15 @@ def measured(workers=1, strategy="mirrored", epochs=(), **changes):
 
 def test_values_come_with_their_intervals_what_they_are_and_which_runs_they_show(shown, capsys):
     when = "2026-05-05T05:05:05+00:00"
-    tables.scaling([measured(4, oversubscribed=True), measured(started=when)])
+    tables.scaling([measured(4, oversubscribed=True, notes=["one repeat", "busy"]), measured(started=when)])
     ((bundle, metadata),) = shown
     text = bundle["text/plain"]
     assert "8 [7.25, 8.82]" in text and "4,167 [1,000, 12,348]" in text and "0.7383" in text
     assert "ResNet50V2 (measured)" in text and "4 (oversubscribed)" in text
     assert metadata == {"labs": {"shows": {"a.json": {"kind": "measured", "started": when}}}}
     said = capsys.readouterr().out.splitlines()
-    assert said[-1] == "Notes: one repeat." and said[0].endswith("times and images/s hold for that time only.")
+    assert said[0].endswith("times and images/s hold for that time only.")
+    assert said[1:] == ["Rows 1, 2: one repeat.", "Row 1: busy."]
 
 
 WEAK, STRONG = (measured(2, scaling=kind, speedup=Estimate(1.8, (1.7, 1.9))) for kind in ("weak", "strong"))
