@@ -178,7 +178,7 @@ def _report(args):
     made = report.make(args.out, start=args.folder, name=args.name)
     print(f"Wrote {made.pdf}, {made.json} and {made.zip}. Hand in {made.zip.name}; look at the report first.")
     findings = [f"{each['task']}, {each['kind']}: {each['text']}" for each in made.report["findings"]]
-    for head, lines in (("Missing:", made.report["missing"]), ("What the evidence does not carry:", findings)):
+    for head, lines in (("Missing:", made.report["missing"]), ("What the evidence does not support:", findings)):
         if lines:
             print(head, *map(printable, lines), sep="\n- ")
 

@@ -263,8 +263,8 @@ else:
 # ## Every step
 #
 # The record keeps each step's time, too. Half of the steps on 1 worker take longer than their median. With 2 workers,
-# each still processes as many images per step; the faster one then waits for the other. **Predict:** what share of the
-# steps on 2 workers takes longer than the median on 1 worker?
+# each still processes the same number of images per step; the faster one then waits for the other. **Predict:** what
+# share of the steps on 2 workers takes longer than the median on 1 worker?
 
 # %% labs={"id": "resnet50.9"}
 ### BEGIN SOLUTION
@@ -283,7 +283,7 @@ plots.show(plots.steps(one, two))
 # *On the right*: the share of the steady steps that took at most the time on the horizontal axis. A steep curve means
 # that all steps take nearly the same time; a long upper tail is jitter. The median is where a curve crosses 0.5. (If
 # the workers only waited for each other, about 3/4 of the steps on 2 workers (1 - 1/2 x 1/2) would lie above the median
-# of 1 worker.)
+# of 1 worker; a larger share has other causes, too.)
 
 # %%
 from labs.results import steps

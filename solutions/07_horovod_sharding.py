@@ -264,9 +264,8 @@ check("sharding.9", extra_step)
 # | has finished | an error on rank 0: `Horovod has been shut down` |
 # | averages something else, such as the loss | both ranks wait until somebody stops the job |
 #
-# The remedy is to take **equal steps**: cut the shuffled samples to a whole number of *global* batches, then shard
-# them. Write `steps_of`: it returns the steps that each worker then takes in an epoch, and the number of samples left
-# out.
+# The remedy is to take **equal steps**: cut the samples to a whole number of *global* batches, then shard them. Write
+# `steps_of`: it returns the steps that each worker then takes in an epoch, and the number of samples left out.
 
 
 # %% labs={"id": "sharding.10"}

@@ -41,7 +41,7 @@ predict("resnet152.1", epoch_ratio_expected)
 
 # %% [markdown]
 # Now both train on 2 workers, with the same batch size per worker. Which network has the larger speedup? Enter
-# `"ResNet50V2"`, `"ResNet152V2"` or `"equal"` (if you expect your runs to show no difference).
+# `"ResNet50V2"`, `"ResNet152V2"` or `"unclear"` (if you expect your runs to show no difference).
 
 # %% labs={"id": "resnet152.2"}
 ### BEGIN SOLUTION
@@ -281,9 +281,9 @@ print(f"Recorded runs are used for both networks. {lacks}" if lacks else "These 
 
 # %% [markdown]
 # **Predict the step time on 2 workers by hand before you look at it.** A step of ResNet50V2 takes longer on 2 workers
-# than on 1, because the workers exchange gradients and wait for each other. Assume that this extra time is
-# proportional to the bytes of the gradient. How long is this extra time for ResNet152V2? Add it to the step
-# time of ResNet152V2 on one worker. (`small_step[2]` is ResNet50V2's seconds per step on 2 workers.)
+# than on 1, because the workers share the machine, exchange gradients and wait. Assume that all this extra time is
+# proportional to the bytes of the gradient. How long is this extra time for ResNet152V2? Add it to the step time of
+# ResNet152V2 on one worker. (`small_step[2]` is ResNet50V2's seconds per step on 2 workers.)
 
 
 # %% labs={"id": "resnet152.8"}
@@ -348,7 +348,7 @@ check("resnet152.10", batch_script)
 #
 # - the batch size per worker, and the learning rate for each number of workers;
 # - the relevant lines of `.out` for each number of workers, and what `.err` shows;
-# - the epoch time and the images per second, averaged over all rounds except the first;
+# - the epoch time and the images per second, averaged over the rounds;
 # - the speedup with its interval, and what counts as one worker;
 # - the accuracy alongside the speed, with the number of updates;
 # - your prediction of the step time on 2 workers, with its residual.

@@ -111,7 +111,7 @@ outcome("resnet152.1", took[large] / took[small], how=kind)
 # The ratio of the epoch times need not match any of these factors. Computing, moving activations, starting operations
 # and updating weights each grow by their own factor. Parts of a step do not grow at all, such as reading the batch and
 # Keras's loop. With images of 32x32 pixels there is little to compute, so these fixed costs pull the ratio down; so does
-# a machine that was slower during notebook 05 than during 09. And on a GPU, with images of 224x224, in turns?
+# a machine that was slower during notebook 05 than during 09. What is the ratio on a GPU, with images of 224x224?
 
 # %%
 from lessons import on_gpu
@@ -208,7 +208,7 @@ predict("networks.5", verdict_expected)
 found = results.compare(runs, large, small, workers=2, matters=0.05)
 print(found)
 outcome("networks.5", found.answer, how=kind)
-outcome("resnet152.2", "equal" if found.answer != "yes" else large if found.ratio > 1 else small, how=kind)
+outcome("resnet152.2", "unclear" if found.answer != "yes" else large if found.ratio > 1 else small, how=kind)
 
 # %%
 from labs.results import metrics
@@ -277,9 +277,9 @@ def exchange_seconds(tensors, size, workers, latency, bandwidth):
 exchange_right = check("networks.6", exchange_seconds)
 
 # %% [markdown]
-# The efficiency is then the share of the step spent computing. **Predict** which network is ahead on 8 GPUs like this one,
-# with links of 1 GB/s, first with a latency of 1 microsecond, then with one of 1 millisecond. Write two letters: `"s"`
-# for the smaller network, `"l"` for the larger one.
+# The efficiency is then the share of the step spent computing. **Predict** which network is ahead on 8 H200 GPUs, with
+# links of 1 GB/s, first with a latency of 1 microsecond, then with one of 1 millisecond. Write two letters: `"s"` for
+# the smaller network, `"l"` for the larger one.
 
 # %% labs={"id": "networks.7"}
 ### BEGIN SOLUTION

@@ -112,7 +112,7 @@ check("report.4", efficiency_8, pictures.WORKERS, pictures.SPEEDUPS)
 #   absolute time;
 # - **whole** (d, f): the report covers everything that was measured, or says why a part was left out, such as the
 #   warm-up or workers that share a core;
-# - **means**: means are taken of the times, not of their ratios; if only ratios are known, of their logarithms;
+# - **means**: average the times, not their ratios; if only ratios are known, average their logarithms;
 # - **spread** (c, g): every number that varies has an interval; a single run gives none, and rounding makes it wider;
 # - **set-up** (b): machine, software, data, batch and all other settings are stated, so that others can repeat it;
 # - **scaling** (e): the report says whether the work per worker stays the same (weak) or the total work (strong);
@@ -162,7 +162,10 @@ report.show_pages(made, first=1, last=2)
 from labs.show import tables
 
 tables.show([{"missing": line} for line in made.report["missing"]], ("missing",))
-tables.show(made.report["findings"], ("task", "kind", "text"), {"text": "what was found"})
+if made.report["findings"]:
+    tables.show(made.report["findings"], ("task", "kind", "text"), {"text": "what was found"})
+else:
+    print("No findings.")
 
 # %% [markdown]
 # A finding is not a verdict. Fix what you can: rerun what has changed, or rewrite an answer. Explain the others in your

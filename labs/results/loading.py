@@ -120,8 +120,6 @@ def _read(stem, job, options):
     if ".json" in job:
         run = records.load_record(job[".json"])
         script = _script(stem)
-        if script != stem and script.with_name(f"{script.name}.out").is_file():
-            run.job_id = run.job_id or script.name  # one job, also where no record says its number
         run.failure = failures.in_files(err, script.with_name(f"{script.name}.err")) if run.truncated else None
         return [run]
     if log.is_file():

@@ -71,7 +71,8 @@ class Verdict:
         if self.smallest is None or self.reliable is None:
             return ""
         true = "not even a factor of 2 is" if self.reliable > 1 else f"a true difference of {self.reliable:.1%} is"
-        return f"With this spread, {self.smallest:.1%} would have counted as real; {true} found in 4 of 5 such studies."
+        least = f"With this spread, a difference of {self.smallest:.1%} would have counted as real"
+        return f"{least}; {true} found in 4 of 5 such studies."
 
 
 def inside(low: float, high: float, matters: float) -> bool:

@@ -78,7 +78,7 @@ def _number(lesson):
 def _stand(rows, lessons):
     """(checks right, checks, {id: done} of what is handed in) of some lessons."""
     notebooks = [lesson.notebook for lesson in lessons]
-    own = [row for row in rows if row["notebook"] in notebooks]
+    own = [row for row in rows if row["notebook"] in notebooks and not row["title"].endswith("(optional)")]
     right = [row["state"] == "right" for row in own if row["kind"] == "check"]
     letters = {row["id"]: row["state"] in ("right", "written") for row in own if tasks.handed_in(row["id"])}
     return sum(right), len(right), letters
