@@ -36,7 +36,7 @@ def test_right_functions_sum_among_processes_bytes_are_counted_and_a_wrong_sum_i
 def test_functions_go_into_a_job_whose_busy_rounds_are_left_out_and_one_that_fails_ends_it_with_its_line(
     tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(ring.metrics, "undisturbed", lambda others, what: ([len(others) - 1], "one round was quiet"))
+    monkeypatch.setattr(ring.metrics, "undisturbed", lambda others: ([len(others) - 1], "one round was quiet"))
     found = ring.run(reduce_scatter, all_gather, workers=2, numbers=100, rounds=4)
     assert found["sums"]["ring"] and [len(times) for times in found["seconds"].values()] == [1, 1]
     assert "Mind that one round was quiet." in capsys.readouterr().out

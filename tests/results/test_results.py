@@ -42,7 +42,8 @@ def test_each_run_of_a_batch_script_appears_once_with_the_failure_that_is_its_ow
     out = "Job 812 on n1\n" + log(1, 60) + log(2) + log(4, 20)
     for ending, content in ({".out": out, ".err": ""} | {f"_w{n}.json": "finished" for n in SECONDS} | changed).items():
         if content in ("finished", "running"):
-            write(tmp_path, f"job_812_w{ending[2]}", int(ending[2]), SECONDS[int(ending[2])] + 0.25, state=content)
+            workers, has = int(ending[2]), {"state": content, "job_id": "812"}
+            write(tmp_path, f"job_812_w{workers}", workers, SECONDS[workers] + 0.25, **has)
         elif content is not None:
             (tmp_path / f"job_812{ending}").write_text(content)
     assert rows(tmp_path) == rows(*sorted(tmp_path.iterdir())) == expected
