@@ -57,21 +57,21 @@ def _write(path, about, over):
     """Write until `over` is set, that is until the program ends; then the file says so.
 
     looks: of the last LOOKS seconds the main thread's frames, [file, line, function], the innermost first
-    cores, thread: of cores, in use by the process, and by its main thread, in the last second; memory: bytes resident
+    cores, thread: of cores, in use by the process and by its main thread in this time; memory: bytes resident
     """
     main, looks = threading.main_thread(), deque(maxlen=LOOKS)
     clock = time.pthread_getcpuclockid(main.ident)
-    before = time.monotonic(), time.process_time(), time.clock_gettime(clock)
+    clocks = deque([(time.monotonic(), time.process_time(), time.clock_gettime(clock))], maxlen=LOOKS)
     while not over.wait(EVERY):
         now = time.monotonic(), time.process_time(), time.clock_gettime(clock)
-        seconds, cores, thread = (new - old for new, old in zip(now, before, strict=True))
+        seconds, cores, thread = (new - old for new, old in zip(now, clocks[0], strict=True))
         frames = traceback.walk_stack(sys._current_frames()[main.ident])
         looks.append([[frame.f_code.co_filename, line, frame.f_code.co_name] for frame, line in frames])
         about |= {"cores": cores / seconds, "thread": thread / seconds, "looks": [*looks], "time": time.time()}
         about |= {"memory": psutil.Process().memory_info().rss}
         about |= {"state": "running" if about["thread"] > COMPUTES else "sleeping"}
         _replace(path, about)
-        before = now
+        clocks.append(now)
     if looks:
         _replace(path, about | {"state": "ended"})
 

@@ -70,7 +70,7 @@ if real:
 
 # %% [markdown]
 # `line 46 > 39 > 32` says: line 46 has called a function, in which line 39 has called another one, and in that one,
-# line 32 has called the collective. The share of a core is that of the last second. Over MPI, it does not tell you who
+# line 32 has called the collective. The share of a core is that of the last 3 seconds. Over MPI, it does not tell you who
 # waits: Horovod's ranks meet every millisecond, whatever the script does, and whichever comes first keeps a core busy
 # until the other one comes.
 #
