@@ -70,9 +70,9 @@ if real:
 
 # %% [markdown]
 # `line 46 > 39 > 32` says: line 46 has called a function, in which line 39 has called another one, and in that one,
-# line 32 has called the collective. The share of a core is that of the last 3 seconds. Over MPI, it does not tell you who
-# waits: Horovod's ranks meet every millisecond, whatever the script does, and whichever comes first keeps a core busy
-# until the other one comes.
+# line 32 has called the collective. The share of a core is that of the last 3 seconds. Over MPI, it does not tell you
+# who waits: Horovod's ranks meet every millisecond, whatever the script does, and whichever comes first keeps a core
+# busy until the other one comes.
 #
 # The stack of each rank ends in a collective, but the two collectives are different. One rank is in a collective that
 # the *script* lets no other rank call. Which rank is it, at which line of `fit`, and in which collective? Give the
