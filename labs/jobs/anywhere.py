@@ -7,7 +7,6 @@ and the files can be read. A batch script (.sh) is such a job too: SLURM runs it
 import os
 import shutil
 import sys
-import uuid
 from pathlib import Path
 
 from labs import blanks
@@ -109,8 +108,7 @@ def _start_batch(script, arguments, name, runs, env, site):
     here = dict.fromkeys(("NTASKS", "TASKS_PER_NODE", "NTASKS_PER_NODE"), tasks)  # all on this one node
     here |= {"NNODES": "1", "JOB_NUM_NODES": "1", "CPUS_PER_TASK": asked.value("cpus-per-task")}
     here = {f"SLURM_{key}": value for key, value in here.items() if f"SLURM_{key}" in in_slurm}
-    here |= {"LABS_JOB": f"{name}_local", "LABS_JOB_ID": f"{name}_local_{uuid.uuid4().hex[:8]}"}
-    env = here | {"LABS_PYTHON_HERE": sys.executable, "BASH_FUNC_srun%%": _SRUN} | env
+    env = here | {"LABS_JOB": f"{name}_local", "LABS_PYTHON_HERE": sys.executable, "BASH_FUNC_srun%%": _SRUN} | env
     # <name>_local, not <name>: its <name>_w1.json may be the record of another job
     return start_here(name, runs / f"{name}_local", ["bash", script, *map(str, arguments)], env, batch=True, cwd=root)
 

@@ -58,8 +58,7 @@ def start_here(name, stem, command, env, batch=False, cwd=None):
     except OSError as problem:
         raise files.WriteError(problem.errno, problem.strerror, str(job.out.parent)) from None
     # Where this process is itself in a job of SLURM's, the new job is another one, within that one.
-    enclosing = "SLURM_JOB_ID", "LABS_JOB", "LABS_JOB_ID"
-    outside = {key: value for key, value in os.environ.items() if key not in enclosing}
+    outside = {key: value for key, value in os.environ.items() if key not in ("SLURM_JOB_ID", "LABS_JOB")}
     if job_id := os.environ.get("SLURM_JOB_ID"):
         outside["LABS_WITHIN"] = job_id
     with out, err:

@@ -112,7 +112,7 @@ def submit(script, arguments, name, runs, env, root, options):
     options = [f"--job-name={name}", f"--output={output}.out", f"--error={output}.err", "--export=ALL", *options]
     # What an enclosing job of SLURM's is must not be taken for what this one is.
     outside = {key: value for key, value in os.environ.items() if not key.startswith("SLURM_") or key == "SLURM_CONF"}
-    outside = {key: value for key, value in outside.items() if key not in ("LABS_JOB", "LABS_JOB_ID")}
+    outside.pop("LABS_JOB", None)
     try:
         job_id = queue.submit(script, *arguments, options=options, folder=root, environment=outside | env)
     except queue.SlurmError as problem:

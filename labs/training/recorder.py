@@ -89,7 +89,7 @@ class Recorder(keras.callbacks.Callback):
             command=_command(),
             script_sha256=_script_sha256(),
             started=_now(),
-            job_id=os.environ.get("SLURM_JOB_ID") or os.environ.get("LABS_JOB_ID"),
+            job_id=os.environ.get("SLURM_JOB_ID") or os.environ.get("LABS_JOB"),
         )
         self._ranks = workers if seen["strategy"] == "horovod" else 1  # processes of this training
         if seen["strategy"] == "horovod":

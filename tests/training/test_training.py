@@ -159,9 +159,8 @@ def test_name_given_by_the_user_the_job_or_slurm(tmp_path, monkeypatch):
         return recorder_of(settings(tmp_path, **changed)).path.name
 
     monkeypatch.setenv("LABS_JOB", "study_7")
-    monkeypatch.setenv("LABS_JOB_ID", "study_7_ab")
     recorder = recorder_of(settings(tmp_path))  # one of several trainings of a batch script, without SLURM
-    assert recorder.path.name == "study_7_w1.json" and recorder.record.job_id == "study_7_ab"
+    assert recorder.path.name == "study_7_w1.json" and recorder.record.job_id == "study_7"
     monkeypatch.setenv("LABS_RUN", "from_job")
     assert (name(), name(run="mine")) == ("from_job.json", "mine.json")
     monkeypatch.setenv("SLURM_JOB_ID", "77")
